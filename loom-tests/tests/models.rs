@@ -3,6 +3,7 @@
 #![cfg(capsched_loom)]
 
 mod end_to_end;
+mod gangs;
 mod handoff;
 mod inbox;
 mod latencies;

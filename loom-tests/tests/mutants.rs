@@ -71,6 +71,7 @@ fn killers(mutant: Mutant) -> &'static [&'static str] {
         | Mutant::ObserveOnReusedSlot
         | Mutant::FreedSlotShownEarly
         | Mutant::FreedSlotShownLate => &[END_OF_APP],
+        Mutant::GangInPart => &["gangs::a_gang_races_with_a_decision_for_its_room"],
         Mutant::SkipRegistrationCheck | Mutant::LostNodeKeepsContainers => &[LOSS_OF_NODE],
         Mutant::SkipAncestorMaximum => &[RELOAD],
         Mutant::LatenciesCopiedThenEmptied => &["latencies::every_latency_is_collected_once"],

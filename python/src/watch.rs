@@ -83,6 +83,7 @@ fn name(event: &Event) -> &'static str {
         Event::MasterStarted { .. } => "master_started",
         Event::MasterLost { .. } => "master_lost",
         Event::AppEnded { .. } => "app_ended",
+        Event::Gang(_) => "gang",
         _ => "other",
     }
 }
@@ -141,6 +142,11 @@ fn row(event: &Event) -> Row<'_> {
         Event::AppEnded { app, .. } => Row {
             app: Some(*app),
             reason: reason(event, "cause"),
+            ..Row::default()
+        },
+        Event::Gang(gang) => Row {
+            app: Some(gang.app),
+            reason: reason(event, "gang"),
             ..Row::default()
         },
         _ => Row::default(),

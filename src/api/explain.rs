@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use crate::commit::{AskError, Ledger, SubmitError};
+use crate::commit::{AskError, Ledger, SubmitError, WaitingGang};
 use crate::config::AdmissionRefusal;
 use crate::explain::{
-    self, Evidence, Explanation, Finding, KeyOnNode, Reason, UnderWay, WaitExplainer, Waiting,
-    amounts,
+    self, Evidence, Explanation, Finding, GangOfApp, KeyOnNode, Reason, UnderWay, WaitExplainer,
+    Waiting, amounts,
 };
 use crate::id::{AppSlot, ApplicationId, NodeName};
 use crate::runtime::Threaded;
@@ -36,10 +36,31 @@ pub(super) fn waiting_beside(
     ledger: &Ledger,
     under_way: UnderWay,
 ) -> Vec<(ApplicationId, Vec<Waiting>)> {
-    let mut explainer = WaitExplainer::new(ledger.state()).with(under_way);
+    let mut explainer = WaitExplainer::new(ledger.state()).with(with_gangs(ledger, under_way));
     let apps = ledger.apps_by_id().into_iter();
     let found = apps.map(|(id, slot)| (id, explainer.waiting(slot)));
     found.filter(|(_, waits)| !waits.is_empty()).collect()
+}
+
+/// What is under way, with the gangs that wait.
+fn with_gangs(ledger: &Ledger, under_way: UnderWay) -> UnderWay {
+    let of = |gang: &WaitingGang| {
+        Some(GangOfApp {
+            app: ledger.app(gang.app)?,
+            priority: gang.key.priority,
+            minimum: gang.minimum,
+            size: gang.size,
+            close: gang.close.clone(),
+            partition: gang.partition,
+            wait: gang.wait.clone(),
+            deadline_ms: gang.deadline_ms,
+            held: ledger.nodes_held_for(gang).count(),
+        })
+    };
+    UnderWay {
+        gangs: ledger.waiting_gangs().iter().filter_map(of).collect(),
+        ..under_way
+    }
 }
 
 /// Why one application waits; nothing when it is unknown, over, or waits for nothing.
@@ -57,7 +78,7 @@ pub(super) fn waiting_beside(
 /// ```
 #[must_use]
 pub fn explain(ledger: &Ledger, app: ApplicationId, under_way: UnderWay) -> Option<Explanation> {
-    let mut explainer = WaitExplainer::new(ledger.state()).with(under_way);
+    let mut explainer = WaitExplainer::new(ledger.state()).with(with_gangs(ledger, under_way));
     explain::explain(&mut explainer, ledger.app(app)?)
 }
 
@@ -107,7 +128,7 @@ impl Engine {
 /// ```
 #[must_use]
 pub fn explain_all(ledger: &Ledger, under_way: UnderWay) -> Vec<Explanation> {
-    let mut explainer = WaitExplainer::new(ledger.state()).with(under_way);
+    let mut explainer = WaitExplainer::new(ledger.state()).with(with_gangs(ledger, under_way));
     let apps = ledger.apps_by_id().into_iter();
     apps.filter_map(|(_, app)| explain::explain(&mut explainer, app))
         .collect()

@@ -24,20 +24,22 @@ mod viewer;
 
 pub use crate::cluster::{AttributeError, AttributeMapping, Attributes, NodeState};
 pub use crate::commit::{
-    AppEnd, AppError, AskError, CommitOutcome, Conflict, Ending, EventCounts, HandOut,
-    HeartbeatReply, LedgerEvent as Decision, MovedApps, NodeError, PartitionSpec, PreemptionReason,
-    PreemptionRound, Recovered, RefreshError, SubmitError, Submitted, UnreserveReason, Unsettled,
+    AppEnd, AppError, AskError, CommitOutcome, Conflict, Ending, EventCounts, GangEvent, GangStep,
+    HandOut, HeartbeatReply, LedgerEvent as Decision, MovedApps, NodeError, PartitionSpec,
+    PreemptionReason, PreemptionRound, Recovered, RefreshError, SubmitError, Submitted,
+    UnreserveReason, Unsettled, WaitingGang,
 };
 pub use crate::explain::{
-    Evidence, Explanation, Finding, Holder, KeyExplanation, KeyOnNode, NodeCheck, OrderList,
-    Position, Reason, Timeline, UnderWay, WaitExplainer, WaitSpan, Waiting, amounts,
+    Evidence, Explanation, Finding, GangOfApp, Holder, KeyExplanation, KeyOnNode, NodeCheck,
+    OrderList, Position, Reason, Timeline, UnderWay, WaitExplainer, WaitSpan, Waiting, amounts,
 };
 pub use crate::id::{ApplicationId, ContainerId, IdError, NodeName, NodeNameError};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{
-    AppSpec, AppStage, Ask, AskCall, AskReply, ConstrainedAsk, EndCause, Granted, NodeReport,
-    NodeSpec, Reference, ReferenceRules, RunningContainer, TreeSettings, UnknownReference,
+    AppSpec, AppStage, Ask, AskCall, AskReply, Closeness, ConstrainedAsk, EndCause, GangAsk,
+    GangWait, Granted, NodeReport, NodeSpec, Reference, ReferenceRules, RunningContainer,
+    TreeSettings, UnknownReference,
 };
 pub use crate::rescheduler::{
     AppVerdict, Rescheduler, Settings as PreemptionSettings, Taken, WhyNot,

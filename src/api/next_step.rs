@@ -3,6 +3,8 @@
 //! A step is named only when the copy placed more, or let the application in, than a copy without
 //! the change did in the same rounds.
 
+mod gangs;
+
 use super::ladder::{Ladder, values_above};
 use super::scheduler::{Event, Scheduler};
 use super::stepped::Stepped;
@@ -114,6 +116,8 @@ enum Change {
     ExcludeNone,
     /// The application gets this priority.
     Priority(i32),
+    /// The gang that waits is asked for with so many members at once.
+    FewerMembers(u32),
 }
 
 /// Steps that help an application, by trial, what costs least first; empty where nothing that was
@@ -244,6 +248,7 @@ fn step(change: &Change, gain: Gain, base: Gain, why: &Explanation) -> NextStep 
         Change::Relax => ("relax locality".to_owned(), None),
         Change::ExcludeNone => ("exclude no nodes".to_owned(), None),
         Change::Priority(priority) => (format!("raise its priority to {priority}"), None),
+        Change::FewerMembers(members) => (format!("ask for a gang of {members}"), None),
     };
     NextStep {
         what,
@@ -288,6 +293,10 @@ impl Trials<'_> {
             Reason::ExceedsQueueMax | Reason::QueueMaxCapacity | Reason::ParentHeadroom => {
                 kinds.push(self.smaller());
             }
+            Reason::GangWaits => {
+                kinds.push(self.fewer_members().into_iter().collect());
+                kinds.push(self.another_node().into_iter().collect());
+            }
             Reason::LocalityWait => kinds.push(vec![Change::Relax]),
             Reason::ExcludedNodes => kinds.push(vec![Change::ExcludeNone]),
             Reason::LowerPriority | Reason::BehindInOrder => {
@@ -317,7 +326,11 @@ impl Trials<'_> {
         let state = ledger.state();
         let app = &state.apps[ledger.app(self.why.app)?];
         let open = app.keys.iter().find(|asks| asks.outstanding);
-        let partition = open.map_or(app.master_partition, |asks| asks.partition);
+        let other = || {
+            self.gang()
+                .map_or(app.master_partition, |gang| gang.partition)
+        };
+        let partition = open.map_or_else(other, |asks| asks.partition);
         let largest = ledger.nodes_by_name().max_by_key(|(_, slot)| {
             let node = &state.nodes[*slot];
             (node.partition == partition, node.total.memory())
@@ -361,6 +374,7 @@ impl Trials<'_> {
                 };
                 copy.ask(app, call).ok()?;
             }
+            Change::FewerMembers(members) => self.ask_for_fewer(&mut copy, *members)?,
             Change::Priority(priority) => {
                 let reached = copy.change_priority(app, *priority).ok()?;
                 (reached == *priority).then_some(())?;

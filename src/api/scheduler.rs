@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::commit::{
-    self, AppEnd, AppError, AskError, Ending, HeartbeatReply, NodeError, SubmitError, Submitted,
+    self, AppEnd, AppError, AskError, Ending, GangEvent, HeartbeatReply, NodeError, SubmitError,
+    Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec};
+use crate::queue::{AppSpec, AskCall, AskReply, GangAsk, NodeReport, NodeSpec};
 use crate::resource::ResourceVector;
 
 /// Every call of an outsider to a scheduler, in virtual or real time.
@@ -74,6 +75,18 @@ pub trait Scheduler {
     /// When the application is unknown or the call is out of range; nothing changed then. Only a
     /// key that is in use for something else is met on the way: what came before it stays.
     fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError>;
+
+    /// Asks for a gang: its minimum is placed all at once, now or within its time, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// When the application is unknown or the gang is out of range; nothing changed then. A scheduler that knows
+    /// no gangs refuses each.
+    fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
+        let _ = (app, gang);
+        let reason = "this scheduler knows no gangs".to_owned();
+        Err(AskError::Gang(reason))
+    }
 
     /// Takes a node's heartbeat; in heartbeat mode this is where the node is scheduled.
     ///
@@ -265,6 +278,8 @@ pub enum Event {
         /// Why.
         cause: AppEnd,
     },
+    /// Something happened to a gang.
+    Gang(GangEvent),
 }
 
 fn as_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -383,6 +398,9 @@ impl Event {
 
     /// The event of a decision about an application.
     fn of_app(decision: &commit::LedgerEvent) -> Option<Self> {
+        if let commit::LedgerEvent::Gang(gang) = decision {
+            return Some(Self::Gang(gang.clone()));
+        }
         Some(match *decision {
             commit::LedgerEvent::MasterStarted { app, container } => {
                 Self::MasterStarted { app, container }

@@ -1,20 +1,21 @@
 //! Engines behind the scheduler trait: sequential ones run step by step, and threaded ones.
 
 mod explained;
+mod threaded;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::scheduler::{ContainerError, Event, RoundPart, Scheduler};
 use crate::commit::{
-    self, AppError, AskError, CommitOutcome, HeartbeatReply, NodeError, PreemptionRound,
-    RefreshError, SubmitError, Submitted,
+    self, AppError, AskError, HeartbeatReply, NodeError, PreemptionRound, RefreshError,
+    SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, Map, NodeName, NodeSlot};
 use crate::metrics::Closed;
-use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
+use crate::queue::{AppSpec, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, TreeSettings};
 use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
-use crate::runtime::{Attempt, Sequential, Threaded};
+use crate::runtime::{Attempt, Sequential};
 
 /// Which of the three modes decides, when rounds are run step by step.
 ///
@@ -337,6 +338,12 @@ impl Scheduler for Stepped {
         reply
     }
 
+    fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
+        let result = self.engine.ask_gang(app, &gang);
+        self.gather();
+        result
+    }
+
     fn heartbeat(
         &mut self,
         node: &NodeName,
@@ -431,71 +438,6 @@ impl Scheduler for Stepped {
 /// it again.
 fn goes_on(attempt: Attempt) -> bool {
     attempt.proposed && !attempt.reserving && attempt.refused.is_none()
-}
-
-/// A threaded engine behind the scheduler trait: a round is one more look of the proposers where that counts
-/// something, and the caller waits until every proposer has found nothing more to do.
-impl Scheduler for Threaded {
-    fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
-        Self::add_node(self, node)
-    }
-
-    fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
-        Self::remove_node(self, node.clone())
-    }
-
-    fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError> {
-        Self::submit(self, app)
-    }
-
-    fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
-        Self::ask(self, app, call)
-    }
-
-    fn heartbeat(
-        &mut self,
-        node: &NodeName,
-        report: NodeReport,
-    ) -> Result<HeartbeatReply, NodeError> {
-        Self::heartbeat(self, node.clone(), report)
-    }
-
-    fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError> {
-        if Self::container_finished(self, container) {
-            Ok(())
-        } else {
-            Err(ContainerError(container))
-        }
-    }
-
-    fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
-        Self::finish_app(self, app)
-    }
-
-    fn events(&mut self, into: &mut Vec<Event>) {
-        into.extend(self.take_events().iter().filter_map(Event::of));
-    }
-
-    fn schedule(&mut self) -> usize {
-        let placed = |engine: &Self| {
-            let outcomes = engine.outcomes();
-            outcomes.get(CommitOutcome::Committed) + outcomes.get(CommitOutcome::CommittedElsewhere)
-        };
-        let before = placed(self);
-        self.quiesce();
-        self.look_again();
-        usize::try_from(placed(self) - before).unwrap_or(usize::MAX)
-    }
-
-    fn looks_may_bring(&mut self) -> bool {
-        self.may_look_again()
-    }
-
-    fn pass_rounds(&mut self, most: u64) -> u64 {
-        if self.may_look_again() { 0 } else { most }
-    }
-
-    fn advance(&mut self, _to_ms: u64) {}
 }
 
 #[cfg(test)]

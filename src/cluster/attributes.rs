@@ -87,6 +87,12 @@ pub fn map_attributes(
     Ok(())
 }
 
+/// Whether a text may be the full name of an attribute, `prefix/name`.
+#[must_use]
+pub fn is_attribute_name(name: &str) -> bool {
+    name.contains('/') && checked(name, "").is_ok_and(|(full, _)| full == name)
+}
+
 fn prefix_of(name: &str) -> &str {
     name.split_once('/').map_or("", |(prefix, _)| prefix)
 }

@@ -10,6 +10,8 @@ mod attributes;
 mod node;
 mod partition;
 
-pub use attributes::{AttributeError, AttributeMapping, Attributes, map_attributes};
+pub use attributes::{
+    AttributeError, AttributeMapping, Attributes, is_attribute_name, map_attributes,
+};
 pub use node::{Killable, Node, NodeState, Reservation, TagCount};
 pub use partition::Partition;

@@ -84,6 +84,8 @@ pub enum NodeState {
     Decommissioning,
     /// Gone; the slot may be taken again.
     Lost,
+    /// Takes new containers of one gang alone, for which it is held for a bounded time.
+    Held,
 }
 
 /// A container that waits for room on a node.

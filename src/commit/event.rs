@@ -4,12 +4,14 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::accounting::PlacedIn;
 use crate::commit::proposals::conflict::Conflict;
 use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, SchedulerKey};
 use crate::policy::Locality;
 use crate::proposer::{Proposal, ProposalKind};
-use crate::queue::{EndCause, Exclusivity};
+use crate::queue::{EndCause, Exclusivity, GangWait};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -130,6 +132,8 @@ pub enum LedgerEvent {
         /// Why.
         cause: AppEnd,
     },
+    /// Something happened to a gang.
+    Gang(GangEvent),
 }
 
 /// Why an application ended though nobody called for that.
@@ -177,6 +181,47 @@ impl LedgerEvent {
             from_reservation: proposal.reserved.is_some(),
         }
     }
+}
+
+/// Something that happened to a gang.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GangEvent {
+    /// The application.
+    pub app: ApplicationId,
+    /// Request priority that the gang was asked under.
+    pub priority: i32,
+    /// Allocation request id that it was asked under.
+    pub request_id: i64,
+    /// Members that it wants at once.
+    pub members: u32,
+    /// What happened.
+    #[serde(flatten)]
+    pub step: GangStep,
+}
+
+/// What happened to a gang.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "gang", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum GangStep {
+    /// The minimum was placed, all of it in this step; the events of its containers come before.
+    Placed {
+        /// How long the gang waited in ms.
+        waited_ms: u64,
+    },
+    /// Nodes are held for it from now on, until it is placed, given up or withdrawn.
+    Holds {
+        /// How many nodes.
+        nodes: usize,
+        /// Until when at most, in ms.
+        until_ms: u64,
+    },
+    /// It was given up: nothing of it was placed within its time.
+    Expired {
+        /// Why it waited at last.
+        #[serde(flatten)]
+        wait: GangWait,
+    },
 }
 
 /// Why a reservation ended without a container.

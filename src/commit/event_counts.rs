@@ -2,7 +2,7 @@
 //!
 //! Tests: `tests/runtime/front_door.rs`.
 
-use super::event::{Ending, LedgerEvent};
+use super::event::{Ending, GangStep, LedgerEvent};
 
 /// Events so far, by kind. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -30,6 +30,12 @@ pub struct EventCounts {
     pub masters_lost: u64,
     /// Applications that ended though nobody called for that.
     pub ended: u64,
+    /// Gangs of which the minimum was placed.
+    pub gangs_placed: u64,
+    /// Times that nodes were held for a gang.
+    pub gang_holds: u64,
+    /// Gangs that were given up.
+    pub gangs_expired: u64,
 }
 
 impl EventCounts {
@@ -50,6 +56,11 @@ impl EventCounts {
             LedgerEvent::MasterStarted { .. } => &mut self.started,
             LedgerEvent::MasterLost { .. } => &mut self.masters_lost,
             LedgerEvent::AppEnded { .. } => &mut self.ended,
+            LedgerEvent::Gang(gang) => match gang.step {
+                GangStep::Placed { .. } => &mut self.gangs_placed,
+                GangStep::Holds { .. } => &mut self.gang_holds,
+                GangStep::Expired { .. } => &mut self.gangs_expired,
+            },
         };
         *count += 1;
     }

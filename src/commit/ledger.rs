@@ -15,6 +15,7 @@ use crate::commit::containers::container::Container;
 use crate::commit::containers::hand_out::HandOut;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
+use crate::commit::gangs::Gangs;
 use crate::commit::leaves::Leaves;
 use crate::commit::leaves::records::renew_all_bounds;
 use crate::commit::nodes::history::NodeHistory;
@@ -50,6 +51,7 @@ pub struct Ledger {
     pub(super) tags: PlacementTags,
     pub(super) attempts: AttemptNumbers,
     pub(super) recovery: Recovery,
+    pub(super) gangs: Gangs,
     pub(super) hand_out: HandOut,
     pub(super) outbox: Outbox,
     pub(super) clock: LedgerClock,
@@ -70,6 +72,7 @@ impl Ledger {
             tags: PlacementTags::default(),
             attempts: AttemptNumbers::default(),
             recovery: Recovery::default(),
+            gangs: Gangs::default(),
             hand_out: HandOut::default(),
             outbox: Outbox::default(),
             clock: LedgerClock::default(),
@@ -93,6 +96,7 @@ impl Ledger {
             tags: self.tags.clone(),
             attempts: self.attempts.clone(),
             recovery: self.recovery.clone(),
+            gangs: self.gangs.clone(),
             hand_out: self.hand_out,
             outbox: Outbox::default(),
             clock: self.clock.clone(),

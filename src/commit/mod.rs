@@ -16,6 +16,7 @@
 //! | `PlacementTags` | tags on nodes and placement constraints |
 //! | `AttemptNumbers` | last attempts of ended applications |
 //! | `Recovery` | containers of applications that are not recovered yet |
+//! | `Gangs` | gangs that wait, hold nodes or are placed |
 //! | `LedgerClock` | time, lifetimes, order of starts |
 //!
 //! # Life of a proposal
@@ -40,6 +41,7 @@ mod containers;
 mod event;
 mod event_counts;
 mod follow_up_events;
+mod gangs;
 mod leaves;
 mod ledger;
 mod nodes;
@@ -57,8 +59,9 @@ pub use containers::container::{Container, ContainerState};
 pub use containers::hand_out::HandOut;
 pub use containers::preempt::{PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts};
 pub use containers::slot::ContainerSlot;
-pub use event::{AppEnd, Ending, LedgerEvent, UnreserveReason};
+pub use event::{AppEnd, Ending, GangEvent, GangStep, LedgerEvent, UnreserveReason};
 pub use event_counts::EventCounts;
+pub use gangs::WaitingGang;
 pub use ledger::{Ledger, PartitionSpec};
 pub use nodes::recovery::Recovered;
 pub use nodes::registration::{HeartbeatReply, NodeError};

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use super::event::LedgerEvent;
 use super::event_counts::EventCounts;
 use crate::commit::containers::slot::ContainerSlot;
-use crate::id::{AppSlot, NodeSlot, PartitionId};
+use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId};
 use crate::queue::EndCause;
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -69,6 +69,15 @@ impl Outbox {
         buffer.clear();
         self.seen = 0;
         std::mem::replace(&mut self.events, buffer)
+    }
+
+    /// Containers placed since there were so many events.
+    pub(super) fn allocated_since(&self, count: usize) -> impl Iterator<Item = ContainerId> {
+        let since = self.events.iter().skip(count);
+        since.filter_map(|event| match event {
+            LedgerEvent::Allocated { container, .. } => Some(*container),
+            _ => None,
+        })
     }
 
     /// Events that the ledger itself has not looked at.

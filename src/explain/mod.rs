@@ -9,6 +9,7 @@
 mod application;
 mod evidence;
 mod finding;
+mod gang;
 mod node_check;
 mod nodes;
 mod order;
@@ -20,6 +21,7 @@ mod waiting;
 pub use application::{Explanation, KeyExplanation, explain};
 pub use evidence::{Evidence, Holder};
 pub use finding::{Finding, Waiting, amounts};
+pub use gang::GangOfApp;
 pub use node_check::{KeyOnNode, NodeCheck, why_not};
 pub use order::{OrderList, Position};
 pub use reason::Reason;

@@ -119,6 +119,7 @@ fn of_state(node: &Node) -> NodeCheck {
         NodeState::Running => "takes containers",
         NodeState::Decommissioning => "is being decommissioned and takes no new containers",
         NodeState::Lost => "is gone",
+        NodeState::Held => "is held for a gang and takes no other container",
     };
     NodeCheck {
         what: "state",

@@ -56,6 +56,8 @@ pub enum Reason {
     ExcludedNodes,
     /// It fits only on nodes that its placement constraint rules out.
     ConstraintUnsatisfied,
+    /// The nodes have no room for all members of its gang at once.
+    GangWaits,
     /// Containers of other queues are asked back or may be killed for its queue.
     PreemptionInProgress,
     /// It has a node reserved and waits for room there.
@@ -68,7 +70,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, lowest tier first.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::QueueNotFound,
         Self::QueueStopped,
         Self::AclDenied,
@@ -94,6 +96,7 @@ impl Reason {
         Self::NodesReserved,
         Self::ExcludedNodes,
         Self::ConstraintUnsatisfied,
+        Self::GangWaits,
         Self::PreemptionInProgress,
         Self::ReservedOnNode,
         Self::ConflictRetry,
@@ -135,6 +138,7 @@ impl Reason {
             Self::NodesReserved => "NODES_RESERVED",
             Self::ExcludedNodes => "EXCLUDED_NODES",
             Self::ConstraintUnsatisfied => "CONSTRAINT_UNSATISFIED",
+            Self::GangWaits => "GANG_WAITS",
             Self::PreemptionInProgress => "PREEMPTION_IN_PROGRESS",
             Self::ReservedOnNode => "RESERVED_ON_NODE",
             Self::ConflictRetry => "CONFLICT_RETRY",
@@ -169,7 +173,8 @@ impl Reason {
             | Self::LocalityWait
             | Self::NodesReserved
             | Self::ExcludedNodes
-            | Self::ConstraintUnsatisfied => 5,
+            | Self::ConstraintUnsatisfied
+            | Self::GangWaits => 5,
             Self::PreemptionInProgress
             | Self::ReservedOnNode
             | Self::ConflictRetry
@@ -221,6 +226,7 @@ impl Reason {
             Self::NodesReserved => "wait for the reservation, or skip reserved nodes",
             Self::ExcludedNodes => "exclude fewer nodes",
             Self::ConstraintUnsatisfied => "relax the placement constraint",
+            Self::GangWaits => "wait for room, ask for fewer members at once, or add nodes",
             Self::PreemptionInProgress => "wait until the containers are given back or killed",
             Self::ReservedOnNode => "wait for the containers on that node",
             Self::ConflictRetry => "wait: it is proposed again",

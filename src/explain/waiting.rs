@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::application::KeyExplanation;
 use super::evidence::Evidence;
 use super::finding::{Finding, Waiting, amounts};
+use super::gang::{self, GangOfApp};
 use super::nodes::{Offer, is_particular, offer};
 use super::order::{Position, position};
 use super::quota::{never_within, of_master, of_parallel, of_queues, of_user};
@@ -22,6 +23,8 @@ pub struct UnderWay {
     pub preemption: Vec<AppVerdict>,
     /// How often the commit refused what was proposed for an application since it last got something.
     pub refused: Map<ApplicationId, u64>,
+    /// Gangs that wait, in the order in which they were asked.
+    pub gangs: Vec<GangOfApp>,
 }
 
 /// Explains the applications of one state. What all nodes offer to a size is looked up once.
@@ -115,16 +118,20 @@ impl<'a> WaitExplainer<'a> {
         let state = self.state;
         let keys = state.apps[app].keys.iter();
         let open = keys.filter(|asks| asks.outstanding);
-        open.filter_map(|asks| {
-            let size = asks.at(NameId::ANY)?.size.get();
-            Some(KeyExplanation {
-                priority: Some(asks.key.priority),
-                containers: outstanding(asks),
-                size,
-                findings: self.key(app, asks, &size, all),
+        let mut keys: Vec<_> = open
+            .filter_map(|asks| {
+                let size = asks.at(NameId::ANY)?.size.get();
+                Some(KeyExplanation {
+                    priority: Some(asks.key.priority),
+                    containers: outstanding(asks),
+                    size,
+                    findings: self.key(app, asks, &size, all),
+                })
             })
-        })
-        .collect()
+            .collect();
+        let gangs = self.under_way.gangs.iter().filter(|gang| gang.app == app);
+        keys.extend(gangs.map(|waiting| gang::explained(state, waiting)));
+        keys
     }
 
     /// The reasons of a key, lowest tier first.

@@ -91,7 +91,7 @@ pub struct Alternate {
 impl Proposal {
     /// A container that a key of an application asks anywhere on the partition of a node.
     #[inline(always)]
-    pub(super) fn anywhere(
+    pub(crate) fn anywhere(
         state: &State,
         slot: AppSlot,
         asks: &KeyAsks,

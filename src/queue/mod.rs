@@ -5,6 +5,7 @@ mod app;
 mod constraint;
 mod demand;
 mod end_cause;
+mod gang;
 mod key_asks;
 mod mends;
 mod per_partition;
@@ -24,6 +25,7 @@ pub use app::{
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};
 pub use end_cause::EndCause;
+pub use gang::{Closeness, GangAsk, GangWait};
 pub use key_asks::{KeyAsks, PlaceAsk};
 pub use mends::Mends;
 pub use per_partition::PerPartition;

@@ -7,7 +7,7 @@ use super::view::{
     RoundQueuePart, RoundUser,
 };
 use crate::commit::{Container, ContainerState, Ledger};
-use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
+use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, QueueSlot, Set, UserSlot};
 use crate::policy::{
     compute_user_limit, current_fair_key, pending_within_limits, resorted, user_value,
 };
@@ -34,6 +34,8 @@ pub(super) struct Extraction<'a> {
     computed: Vec<Observation>,
     handed: BTreeMap<UserSlot, ResourceVector>,
     sorted: Vec<QueueSlot>,
+    /// Members of gangs that have all of their minimum: they are no candidates.
+    spared: Set<ContainerId>,
 }
 
 /// A limit of users of weight 1, from the leaf's cache or computed once a round.
@@ -109,6 +111,7 @@ impl<'a> Extraction<'a> {
             computed: Vec::new(),
             handed: BTreeMap::new(),
             sorted: Vec::new(),
+            spared: ledger.whole_gangs().flatten().copied().collect(),
         }
     }
 
@@ -426,6 +429,9 @@ impl<'a> Extraction<'a> {
     }
 
     fn container(&self, row: &Container, node: usize) -> Option<RoundContainer> {
+        if self.spared.contains(&row.id) {
+            return None;
+        }
         let app = self.app_at[row.app.index()]?;
         let killable = &self.state.nodes[row.node].killable;
         let asks = self.state.apps[row.app].key(row.key);

@@ -5,6 +5,7 @@
 use super::nodes::live_order::{Collected, LiveOrder};
 use super::nodes::standstill::Structure;
 use super::sequential::{Attempt, Sequential};
+use crate::cluster::NodeState;
 use crate::commit::CommitOutcome;
 use crate::id::{NodeName, NodeSlot, PartitionId};
 use crate::policy::Locality;
@@ -50,7 +51,7 @@ impl Sequential {
         } else {
             self.attempt_alone(slot)
         };
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         Some(attempt)
     }
 
@@ -62,7 +63,7 @@ impl Sequential {
         for _ in 0..times {
             last = Some(self.attempt_partition(partition, Collected::ByText)?);
         }
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         last
     }
 
@@ -127,15 +128,25 @@ impl Sequential {
         if !state.settings.multi_node.enabled {
             return self.attempt_alone(node);
         }
-        let partition = state.nodes[node].partition;
-        self.attempt_partition(partition, Collected::ByHash)
-            .unwrap_or_else(|| self.attempt_among(vec![node]))
+        let (partition, held) = {
+            let row = &state.nodes[node];
+            (row.partition, row.state == NodeState::Held)
+        };
+        match self.attempt_partition(partition, Collected::ByHash) {
+            Some(attempt) => attempt,
+            // Every node of the partition is held or leaves.
+            None if held => NOTHING,
+            None => self.attempt_among(vec![node]),
+        }
     }
 
     /// One attempt on one node: its reservation, or else something new.
     // As allocateContainerOnSingleNode.
     fn attempt_alone(&mut self, node: NodeSlot) -> Attempt {
         let state = self.ledger.state();
+        if state.nodes[node].state == NodeState::Held {
+            return NOTHING;
+        }
         if state.nodes[node].reserved.is_some() {
             self.fulfil(node);
             return NOTHING;
@@ -276,9 +287,9 @@ impl Sequential {
             }
             // What is given up in exchange is of the same application.
             Outcome::Proposed(proposal) if proposal.kill.is_empty() => {
-                self.note_change_of(proposal.app);
+                self.standstill.note_change_of(proposal.app);
             }
-            Outcome::GiveUp(release) => self.note_change_of(release.app),
+            Outcome::GiveUp(release) => self.standstill.note_change_of(release.app),
             _ => self.standstill.note_change(),
         }
     }

@@ -1,6 +1,7 @@
 //! The runtime: who runs rounds, on which threads. Modes with a committer and proposers, and one without threads.
 
 mod attempts;
+mod changes;
 mod committer;
 mod handles;
 mod node_rounds;

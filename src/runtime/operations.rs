@@ -5,9 +5,11 @@
 use super::handles::command::{Command, answer};
 use super::handles::looks::CallError;
 use super::{Attempt, Sequential, Threaded};
-use crate::commit::{AppError, MovedApps, NodeError, PartitionSpec, Recovered, SubmitError};
+use crate::commit::{
+    AppError, AskError, MovedApps, NodeError, PartitionSpec, Recovered, SubmitError,
+};
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::queue::{AppSpec, NodeSpec, RunningContainer};
+use crate::queue::{AppSpec, GangAsk, NodeSpec, RunningContainer};
 use crate::resource::ResourceVector;
 
 /// A change that an outsider asks for, which answers by itself.
@@ -34,7 +36,7 @@ impl Sequential {
     pub fn recommission_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.recommission_node(node);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -47,7 +49,7 @@ impl Sequential {
     pub fn reconnect_node(&mut self, node: &NodeSpec) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.reconnect_node(node);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -64,15 +66,15 @@ impl Sequential {
     ) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.update_node(node, total, label);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
     /// Kills a container. Whether it was live.
     pub fn kill_container(&mut self, container: ContainerId) -> bool {
-        self.standstill.note_change();
+        self.note_change();
         let killed = self.ledger.kill_container(container);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         killed
     }
 
@@ -82,9 +84,9 @@ impl Sequential {
     ///
     /// When there is no such queue; nothing moved then.
     pub fn move_all_apps(&mut self, from: &str, to: &str) -> Result<MovedApps, AppError> {
-        self.standstill.note_change();
+        self.note_change();
         let result = self.ledger.move_all_apps(from, to);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -94,9 +96,9 @@ impl Sequential {
     ///
     /// When there is no such queue.
     pub fn kill_all_apps(&mut self, queue: &str) -> Result<Vec<ApplicationId>, AppError> {
-        self.standstill.note_change();
+        self.note_change();
         let result = self.ledger.kill_all_apps(queue);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -107,9 +109,9 @@ impl Sequential {
     ///
     /// When there is no such queue.
     pub fn drain_queue(&mut self, queue: &str) -> Result<(), AppError> {
-        self.standstill.note_change();
+        self.note_change();
         let result = self.ledger.drain_queue(queue);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -135,7 +137,7 @@ impl Sequential {
     ) -> Result<Recovered, NodeError> {
         self.note_nodes();
         let result = self.ledger.register_node(node, running);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -151,9 +153,9 @@ impl Sequential {
         attempt: u32,
         master: Option<u32>,
     ) -> Result<Recovered, SubmitError> {
-        self.standstill.note_change();
+        self.note_change();
         let result = self.ledger.recover_app(app, attempt, master);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result.map(|(_, recovered)| recovered)
     }
 
@@ -161,7 +163,7 @@ impl Sequential {
     pub fn add_label(&mut self, label: &PartitionSpec) {
         self.note_nodes();
         self.ledger.add_label(label);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
     }
 
     /// The cluster does not know a label any more. Its nodes come to the default partition first.
@@ -172,7 +174,7 @@ impl Sequential {
     pub fn remove_label(&mut self, label: &str) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.remove_label(label);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -262,6 +264,31 @@ impl Threaded {
         master: Option<u32>,
     ) -> Result<Recovered, SubmitError> {
         self.change(move |engine| engine.recover_app(&app, attempt, master))?
+    }
+
+    /// Asks for a gang: its minimum is placed all at once, now or within its time, or not at all. The containers come
+    /// with the answers to the calls of the application, as others do.
+    ///
+    /// ```
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?;
+    /// for host in ["n0:8041", "n1:8041"] {
+    ///     engine.add_node(NodeSpec::new(host.parse()?, ResourceVector::of(&[8192, 8])))?;
+    /// }
+    /// let app = ApplicationId::new(1);
+    /// engine.submit(AppSpec::new(app, "root.a", "ann"))?;
+    /// engine.ask_gang(app, GangAsk::of(4, ResourceVector::of(&[2048, 1]), 10_000))?;
+    /// let reply = engine.ask(app, AskCall::default())?;
+    /// assert_eq!(reply.allocated.len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`AskError`]; nothing changed then.
+    pub fn ask_gang(&self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
+        self.change(move |engine| engine.ask_gang(app, &gang))?
     }
 
     /// As [`Sequential::finish_recovery`].

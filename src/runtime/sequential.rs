@@ -14,7 +14,7 @@ use crate::commit::{
     LedgerOwner, NodeError, PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted,
     Verdicts,
 };
-use crate::id::{AppSlot, ApplicationId, ContainerId, NodeName, NodeSlot};
+use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot};
 use crate::policy::Locality;
 use crate::proposer::Observation;
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
@@ -134,17 +134,6 @@ impl Sequential {
         self.standstill.keep_silently();
     }
 
-    /// Notes that something changed that concerns an application.
-    pub(super) fn note_change_of(&mut self, app: AppSlot) {
-        self.standstill.note_change_of(app);
-    }
-
-    /// Notes that something changed, perhaps which nodes there are or what they are part of.
-    pub(super) fn note_nodes(&mut self) {
-        self.node_calls += 1;
-        self.standstill.note_change();
-    }
-
     /// Registers a node.
     ///
     /// # Errors
@@ -153,7 +142,7 @@ impl Sequential {
     pub fn add_node(&mut self, node: &NodeSpec) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.add_node(node);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result.map(|_| ())
     }
 
@@ -172,7 +161,7 @@ impl Sequential {
     ) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.add_nodes(nodes, added);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -184,7 +173,7 @@ impl Sequential {
     pub fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.remove_node(node);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -196,7 +185,7 @@ impl Sequential {
     pub fn resize_node(&mut self, node: &NodeName, total: ResourceVector) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.resize_node(node, total);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -208,7 +197,7 @@ impl Sequential {
     pub fn relabel_node(&mut self, node: &NodeName, label: &str) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.relabel_node(node, label);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -225,7 +214,7 @@ impl Sequential {
     ) -> Result<(), NodeError> {
         self.note_nodes();
         let result = self.ledger.map_attributes(node, mapping, attributes);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -247,7 +236,7 @@ impl Sequential {
     pub fn submit(&mut self, app: &AppSpec) -> Result<Submitted, SubmitError> {
         self.standstill.note_other_change();
         let result = self.ledger.submit(app);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         let slot = result?;
         let state = self.ledger.state();
         let row = &state.apps[slot];
@@ -286,7 +275,7 @@ impl Sequential {
             self.note_change_of(slot);
         }
         let result = self.ledger.ask_on(slot, call, progress, reply, budget);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -302,7 +291,7 @@ impl Sequential {
         app: ApplicationId,
         constraints: &[(String, String)],
     ) -> Result<(), AskError> {
-        self.standstill.note_change();
+        self.note_change();
         self.ledger.constrain_app(app, constraints)
     }
 
@@ -313,7 +302,7 @@ impl Sequential {
     ///
     /// When the constraint is malformed; nothing changed then.
     pub fn constrain_tag(&mut self, tag: &str, text: Option<&str>) -> Result<(), AskError> {
-        self.standstill.note_change();
+        self.note_change();
         self.ledger.constrain_tag(tag, text)
     }
 
@@ -337,7 +326,7 @@ impl Sequential {
         if !self.ledger.state().settings.asynchronous.enabled {
             self.schedule_heartbeat(slot);
         }
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         Ok(reply)
     }
 
@@ -355,14 +344,14 @@ impl Sequential {
             self.note_report(slot);
         }
         let reply = self.ledger.node_reported(node, report);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         reply
     }
 
     /// Notes a report that may change more than which containers were launched.
     fn note_report(&mut self, slot: NodeSlot) {
         if self.ledger.report_ends(slot) {
-            self.standstill.note_change();
+            self.note_change();
         }
     }
 
@@ -373,10 +362,10 @@ impl Sequential {
         };
         match self.ledger.app(container.app) {
             Some(app) => self.note_change_of(app),
-            None => self.standstill.note_change(),
+            None => self.note_change(),
         }
         self.ledger.container_exited(slot);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         true
     }
 
@@ -389,7 +378,7 @@ impl Sequential {
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         self.note_change_of(slot);
         self.ledger.end_app(slot);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         Ok(())
     }
 
@@ -401,7 +390,7 @@ impl Sequential {
         };
         self.note_change_of(slot);
         let few = self.ledger.end_containers_of(slot, budget);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         few
     }
 
@@ -411,7 +400,7 @@ impl Sequential {
     ///
     /// When no live application has the number.
     pub fn change_priority(&mut self, app: ApplicationId, wanted: i32) -> Result<i32, AppError> {
-        self.standstill.note_change();
+        self.note_change();
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         Ok(self.ledger.change_priority(slot, wanted))
     }
@@ -427,7 +416,7 @@ impl Sequential {
         app: ApplicationId,
         wished_s: i64,
     ) -> Result<Option<i64>, AppError> {
-        self.standstill.note_change();
+        self.note_change();
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         Ok(self.ledger.change_lifetime(slot, wished_s))
     }
@@ -437,9 +426,9 @@ impl Sequential {
         let events = self.ledger.event_count();
         let ended = self.ledger.advance_to(now_ms);
         if ended > 0 || self.ledger.event_count() != events {
-            self.standstill.note_change();
+            self.note_change();
         }
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         ended
     }
 
@@ -449,10 +438,10 @@ impl Sequential {
     ///
     /// When there is no such application, or the target refuses it.
     pub fn move_app(&mut self, app: ApplicationId, queue: &str) -> Result<(), AppError> {
-        self.standstill.note_change();
+        self.note_change();
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
         let result = self.ledger.move_app(slot, queue);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -473,7 +462,7 @@ impl Sequential {
     pub fn reconfigure(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
         self.note_nodes();
         let result = self.ledger.refresh(settings);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         result
     }
 
@@ -482,17 +471,17 @@ impl Sequential {
     pub fn reapply(&mut self, refused: Option<TreeSettings>, present: TreeSettings) {
         self.note_nodes();
         self.ledger.reapply(refused, present);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
     }
 
     /// One round of preemption: `decide` looks at the live state, then its verdicts are carried
     /// out.
     pub fn preempt(&mut self, decide: impl FnOnce(&Ledger) -> Verdicts) -> PreemptionRound {
-        self.standstill.note_change();
+        self.note_change();
         self.ledger.know_active_users();
         let verdicts = decide(&self.ledger);
         let round = self.ledger.preempt(&verdicts);
-        self.ledger.drain_follow_ups();
+        self.follow_up();
         round
     }
 

@@ -26,8 +26,8 @@ pub use driver::{
 };
 pub use statistics::Random;
 pub use workload::{
-    Archetype, Duplicates, InOrder, Job, MapRuleError, MapRules, MappingReport, Merged, NodeLine,
-    OrderSettings, Ready, ResourceTypes, Run, Share, Sorting, Spread, Synthetic, SyntheticSettings,
-    TaskGroup, TraceError, TraceErrorKind, TraceStat, Workload, equal_nodes,
+    Archetype, Duplicates, GangTerms, InOrder, Job, MapRuleError, MapRules, MappingReport, Merged,
+    NodeLine, OrderSettings, Ready, ResourceTypes, Run, Share, Sorting, Spread, Synthetic,
+    SyntheticSettings, TaskGroup, TraceError, TraceErrorKind, TraceStat, Workload, equal_nodes,
     largest_beside_services,
 };

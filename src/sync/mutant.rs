@@ -124,6 +124,8 @@ mutants! {
     KilledStaysCharged,
     /// Observations of stale batches are applied to rows that others took over.
     ObserveOnReusedSlot,
+    /// Of a gang only the members on its first node are placed.
+    GangInPart,
     /// The last snapshot before slots are freed is taken for one that shows it.
     FreedSlotShownLate,
     /// The first snapshot that shows freed slots is taken for one that does not.

@@ -12,6 +12,7 @@ mod correction;
 mod creation;
 mod deferred_charges;
 mod demand;
+mod gangs;
 mod lifetimes;
 mod mends;
 mod operations;

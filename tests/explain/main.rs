@@ -3,6 +3,7 @@
 
 mod cluster;
 mod from_snapshot;
+mod gangs;
 mod limits;
 mod nodes;
 mod refusals;

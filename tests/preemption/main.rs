@@ -2,5 +2,6 @@
 
 mod cases;
 mod clusters;
+mod gangs;
 mod periodic;
 mod rounds;

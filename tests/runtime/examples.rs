@@ -4,12 +4,19 @@
 mod async_host;
 #[path = "../../examples/embed.rs"]
 mod embed;
+#[path = "../../examples/gang.rs"]
+mod gang;
 #[path = "../../examples/recovery.rs"]
 mod recovery;
 
 #[test]
 fn a_resource_manager_embeds_the_engine() {
     embed::main().unwrap();
+}
+
+#[test]
+fn workers_that_need_each_other_start_at_once() {
+    gang::main().unwrap();
 }
 
 #[test]

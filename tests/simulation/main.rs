@@ -3,6 +3,7 @@
 mod cases;
 #[cfg(debug_assertions)]
 mod fast_paths;
+mod gangs;
 mod liveness;
 mod registration;
 mod replay;

@@ -244,8 +244,10 @@ impl Oracle {
                 assert!(self.started.insert(*app), "{app} started twice");
                 assert!(container.is_none_or(|id| self.live.contains_key(&id)));
             }
-            Decision::Rejected { .. } | Decision::MasterLost { .. } | Decision::AppEnded { .. } => {
-            }
+            Decision::Rejected { .. }
+            | Decision::MasterLost { .. }
+            | Decision::AppEnded { .. }
+            | Decision::Gang(_) => {}
         }
     }
 

@@ -2,8 +2,8 @@
 
 use capsched::api::{
     AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, CommitOutcome, ContainerError,
-    ContainerId, Event, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, Rescheduler,
-    RoundPart, Scheduler, Stepped, SubmitError, Submitted, Threaded, Waiting, waiting,
+    ContainerId, Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec,
+    Rescheduler, RoundPart, Scheduler, Stepped, SubmitError, Submitted, Threaded, Waiting, waiting,
 };
 use capsched::metrics::{HistogramSet, Phase};
 use capsched::time::{Clock, SystemClock};
@@ -162,6 +162,10 @@ impl Scheduler for Measured {
 
     fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
         self.call(|engine| engine.ask(app, call)).0
+    }
+
+    fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
+        self.call(|engine| engine.ask_gang(app, gang)).0
     }
 
     fn heartbeat(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use capsched::api::{
     AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
-    Event, Finding, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, RoundPart,
+    Event, Finding, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, RoundPart,
     Scheduler, SettingsEditor, Stepped, SubmitError, Submitted, TreeSettings, refused_call,
     refused_submission,
 };
@@ -138,6 +138,17 @@ impl Scheduler for Watched<'_> {
     fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
         self.changed |= !call.only_fetches();
         let result = self.engine.ask(app, call);
+        if let Err(error) = &result {
+            let why = refused_call(error, &self.types);
+            self.onlooker.refused_call(self.now_ms, app, why);
+        }
+        self.gather();
+        result
+    }
+
+    fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
+        self.changed = true;
+        let result = self.engine.ask_gang(app, gang);
         if let Err(error) = &result {
             let why = refused_call(error, &self.types);
             self.onlooker.refused_call(self.now_ms, app, why);

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use capsched::api::{ApplicationId, Event, Scheduler as _, Stepped};
+use capsched::api::{ApplicationId, Closeness, Event, Scheduler as _, Stepped};
 use capsched::simulator::journal::{
-    AppCall, AskLine, Call, SnapshotHead, StateSnapshot, SubmitCall, reduced,
+    AppCall, AskLine, Call, GangCall, SnapshotHead, StateSnapshot, SubmitCall, reduced,
 };
 
 use super::{application, loaded, read, refused};
@@ -208,6 +208,7 @@ fn written(out: &mut String, call: &Call) {
     let _ = match call {
         Call::Submit(app) => submission(out, app),
         Call::Ask(call) => app_call(out, call),
+        Call::Gang(call) => gang_call(out, call),
         Call::Finished { container } => {
             let container = container_id(*container);
             write!(out, "let _ = engine.container_finished({container});")
@@ -308,6 +309,27 @@ fn app_call(out: &mut String, call: &AppCall) -> std::fmt::Result {
         call.release,
         owned_list(&call.exclude),
         owned_list(&call.include)
+    )
+}
+
+fn gang_call(out: &mut String, call: &GangCall) -> std::fmt::Result {
+    let close = match &call.close {
+        Closeness::Anywhere => "Closeness::Anywhere".to_owned(),
+        Closeness::Rack => "Closeness::Rack".to_owned(),
+        Closeness::Attribute(name) => format!("Closeness::Attribute({name:?}.to_owned())"),
+    };
+    write!(
+        out,
+        "let _ = engine.ask_gang(ApplicationId::new({}), GangAsk {{ priority: {}, request_id: {}, size: {}, \
+         minimum: {}, elastic: {}, within_ms: {}, close: {close}, partition: {} }});",
+        call.app,
+        call.priority,
+        call.id,
+        vector(&call.size),
+        call.minimum,
+        call.elastic,
+        call.within_ms,
+        owned(call.label.as_deref())
     )
 }
 

@@ -63,6 +63,7 @@ fn write(writer: &mut Writer, decision: &Decision, types: usize) {
         | Decision::Unreserved { .. }
         | Decision::ReservationMoved { .. }
         | Decision::MasterStarted { .. }
-        | Decision::MasterLost { .. } => {}
+        | Decision::MasterLost { .. }
+        | Decision::Gang(_) => {}
     }
 }

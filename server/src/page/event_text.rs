@@ -78,6 +78,11 @@ fn decision(event: &Event) -> Described {
         Event::MasterStarted { app, .. } => of_app("master started", app, ""),
         Event::MasterLost { app } => of_app("master lost", app, ""),
         Event::AppEnded { app, cause } => of_app("ended", app, cause.name()),
+        Event::Gang(gang) => (
+            "gang",
+            Some(gang.app.to_string()),
+            serde_json::to_string(&gang.step).unwrap_or_default(),
+        ),
         other => (
             "other",
             None,

@@ -59,6 +59,8 @@ impl Stepped {
                 .interval_ms()
                 .map_or_else(Vec::new, |_| self.explain_preemption()),
             refused: self.refused.clone(),
+            // The ledger adds those that wait.
+            gangs: Vec::new(),
         }
     }
 }

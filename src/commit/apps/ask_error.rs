@@ -41,6 +41,8 @@ pub enum AskError {
     TooManyAsks(usize),
     /// A scheduling request changes what its key fixed, or is not well formed.
     Constrained(String),
+    /// A gang is out of range, or its key is in use.
+    Gang(String),
 }
 
 /// A size and the most that is allowed.
@@ -70,6 +72,7 @@ impl AskError {
             Self::Count(_) => "container_count",
             Self::TooManyAsks(_) => "too_many_asks",
             Self::Constrained(_) => "scheduling_request",
+            Self::Gang(_) => "gang",
         }
     }
 }
@@ -102,6 +105,7 @@ impl fmt::Display for AskError {
             Self::Count(count) => write!(f, "{count} containers are out of range"),
             Self::TooManyAsks(count) => write!(f, "{count} asks are more than {MAX_ASKS}"),
             Self::Constrained(reason) => write!(f, "scheduling request: {reason}"),
+            Self::Gang(reason) => write!(f, "gang: {reason}"),
         }
     }
 }

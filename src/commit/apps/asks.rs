@@ -2,10 +2,11 @@
 //!
 //! Tests: `tests/inputs/requests.rs`.
 
+use super::ask_error::AskError;
 use super::checks::Checks;
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, NameId, PartitionId, QueueSlot, SchedulerKey};
-use crate::queue::PlaceAsk;
+use crate::queue::{Ask, PlaceAsk};
 use crate::resource::ResourceVector;
 
 impl Ledger {
@@ -19,6 +20,20 @@ impl Ledger {
     /// What checks read.
     pub(in crate::commit) fn checks(&self) -> Checks<'_> {
         Checks::new(&self.state, &self.registry, &self.history, &self.tags)
+    }
+
+    /// Checks an ask of an application and normalizes it, as in a call of its own.
+    pub(in crate::commit) fn checked_ask(
+        &self,
+        app: AppSlot,
+        ask: &Ask,
+    ) -> Result<PlaceAsk, AskError> {
+        let row = &self.state.apps[app];
+        let queue = (!self.state.queues[row.leaf].removed).then_some(row.leaf);
+        let default = row.submission.default_partition.as_deref();
+        let largest = self.largest_allocation(queue);
+        let checked = self.checks().checked(queue, ask, default, &largest)?;
+        Ok(checked.ask)
     }
 
     /// Asks for the container of a waiting application's master.

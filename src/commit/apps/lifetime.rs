@@ -22,10 +22,12 @@ impl Ledger {
         effective
     }
 
-    /// The next time at which an application's lifetime ends or an allocation expires, in ms.
+    /// The next time at which an application's lifetime ends, an allocation expires, or something is due for a gang,
+    /// in ms.
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
-        self.clock.next_deadline()
+        let of_gangs = self.gangs.next_check();
+        self.clock.next_deadline().into_iter().chain(of_gangs).min()
     }
 
     /// Sets the time in ms, which never goes back.

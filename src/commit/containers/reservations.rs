@@ -161,7 +161,8 @@ impl Containers {
             return;
         };
         let (source, target) = (&state.nodes[from], &state.nodes[to]);
-        let free = target.reserved.is_none() && target.state != NodeState::Lost;
+        let closed = matches!(target.state, NodeState::Lost | NodeState::Held);
+        let free = target.reserved.is_none() && !closed;
         let reserved = source.reserved;
         if source.partition != target.partition || !free {
             return;

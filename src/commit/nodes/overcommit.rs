@@ -5,6 +5,7 @@
 //!
 //! Tests: `tests/inputs/requests.rs`.
 
+use crate::cluster::NodeState;
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::ledger::Ledger;
@@ -37,7 +38,8 @@ impl Ledger {
     pub fn report_ends(&self, slot: NodeSlot) -> bool {
         let row = &self.state.nodes[slot];
         let (_, to_stop) = self.containers.due(slot);
-        !to_stop.is_empty() || !row.takes_containers() || row.enforced || !self.outbox.is_drained()
+        let changes = row.state == NodeState::Decommissioning;
+        !to_stop.is_empty() || changes || row.enforced || !self.outbox.is_drained()
     }
 
     /// Kills a container, or lets others kill it where preemption is lazy.

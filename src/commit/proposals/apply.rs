@@ -39,7 +39,7 @@ impl Ledger {
         CommitBatch::settled(self).commit_watched(outcome, observations, checked)
     }
 
-    pub(super) fn apply(&mut self, proposal: &Proposal) {
+    pub(in crate::commit) fn apply(&mut self, proposal: &Proposal) {
         match proposal.kind {
             ProposalKind::Allocate => {
                 with_width!(self.state.calculator, N => self.apply_allocation::<N>(proposal));

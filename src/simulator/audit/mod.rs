@@ -19,6 +19,8 @@
 //! | K6 | what is handed to an application was placed, and is handed over once |
 //! | R1 | a reservation on a node is replaced by its owner or after its release |
 //! | R3 | a reserved container is placed on the node it was reserved on |
+//! | G1 | the minimum of a gang is placed whole, with nothing in between, or not at all |
+//! | G2 | no gang waits beyond its time |
 //! | R4 | a reservation that fits on its node becomes a container, or goes, within one round |
 //!
 //! With the memory-only calculator (`DefaultResourceCalculator`) only memory is counted: vcores and
@@ -28,6 +30,7 @@
 //!
 //! Counts of proposals (P1, P3) are not among the outputs; the engine's own auditor checks them.
 
+mod gangs;
 mod limits;
 mod names;
 mod reservations;
@@ -36,6 +39,7 @@ mod sums;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use self::gangs::AuditedGangs;
 use self::limits::QueueLimit;
 use self::reservations::{Overdue, WaitingReservation};
 use crate::api::{
@@ -63,6 +67,7 @@ pub struct AuditBooks {
     /// Reservations that fit, and since when.
     overdue: Overdue,
     apps: Map<ApplicationId, AppEntry>,
+    gangs: AuditedGangs,
     /// Every queue, leaves and parents.
     queues: Numbered<Arc<str>, AuditedQueue>,
     names: Numbered<Arc<str>, ()>,
@@ -146,6 +151,7 @@ impl AuditBooks {
             reserved: Map::default(),
             overdue: Overdue::default(),
             apps: Map::default(),
+            gangs: AuditedGangs::default(),
             queues: Numbered::default(),
             names: Numbered::default(),
             users: Map::default(),
@@ -259,11 +265,13 @@ impl AuditBooks {
     /// An application was ended.
     pub fn app_ended(&mut self, app: ApplicationId) {
         self.apps.remove(&app);
+        self.forget_gangs_of(app);
     }
 
     /// Something the scheduler did.
     pub fn event(&mut self, event: &Event) {
         self.unchecked += 1;
+        self.gang_event(event);
         match event {
             Event::Allocated {
                 container,
@@ -297,7 +305,8 @@ impl AuditBooks {
                 self.reserve(*container, to, *size);
             }
             Event::Released { container, .. } => self.released(*container),
-            Event::MasterStarted { .. } | Event::MasterLost { .. } | Event::AppEnded { .. } => {}
+            // About applications as a whole.
+            _ => {}
         }
     }
 

@@ -5,7 +5,10 @@ use super::jobs::{JobLine, JobOutcome};
 use super::record::RunWatch;
 use super::run::Driver;
 use super::running::RunningJob;
-use crate::api::{AppError, ApplicationId, ContainerId, Event, NodeName, ReleaseReason, Scheduler};
+use crate::api::{
+    AppError, ApplicationId, ContainerId, Event, GangAsk, GangEvent, GangStep, NodeName,
+    ReleaseReason, Scheduler,
+};
 
 impl<S: Scheduler> Driver<S> {
     pub(super) fn plan_call(&mut self, id: ApplicationId) {
@@ -31,6 +34,14 @@ impl<S: Scheduler> Driver<S> {
         };
         app.call_due = false;
         app.called_ms = Some(self.now_ms);
+        let gangs = app.gangs(self.now_ms);
+        if !gangs.is_empty() {
+            // What they bring is followed before it is taken over.
+            app.call_due = true;
+            self.plan(self.now_ms, Due::Call(id));
+            self.ask_gangs(id, gangs);
+            return;
+        }
         let call = app.call(self.now_ms);
         self.ledger.asked(id, &call);
         match self.scheduler.ask(id, call) {
@@ -41,6 +52,33 @@ impl<S: Scheduler> Driver<S> {
                 }
             }
             Err(refusal) => self.refused_call(id, &refusal),
+        }
+    }
+
+    /// Asks for gangs. One that is refused ends its application, as a refused call does.
+    fn ask_gangs(&mut self, id: ApplicationId, gangs: Vec<GangAsk>) {
+        for gang in gangs {
+            let request_id = gang.request_id;
+            self.ledger.gang_asked(id, &gang, self.now_ms);
+            let Err(refusal) = self.scheduler.ask_gang(id, gang) else {
+                continue;
+            };
+            self.ledger.gang_refused(id);
+            if let Some(app) = self.apps.get_mut(&id) {
+                app.give_up_gang(request_id, false);
+            }
+            return self.refused_call(id, &refusal);
+        }
+    }
+
+    /// A gang was given up: its application asks for it again with its next call.
+    fn gang_stepped(&mut self, gang: &GangEvent) {
+        if !matches!(gang.step, GangStep::Expired { .. }) {
+            return;
+        }
+        if let Some(app) = self.apps.get_mut(&gang.app) {
+            app.give_up_gang(gang.request_id, true);
+            self.plan_call(gang.app);
         }
     }
 
@@ -164,6 +202,7 @@ impl<S: Scheduler> Driver<S> {
         for job in self.gone.drain(..) {
             watch.job(&job);
         }
+        self.ledger.gangs_at(self.now_ms);
         self.ledger.check_when_due();
     }
 
@@ -179,6 +218,7 @@ impl<S: Scheduler> Driver<S> {
             Event::Reserved { .. } => self.counts.reserved += 1,
             // Who drives the applications has none that end by themselves but by what it drives.
             Event::ReservationMoved { .. } | Event::MasterLost { .. } | Event::AppEnded { .. } => {}
+            Event::Gang(gang) => self.gang_stepped(gang),
             Event::Released { container, reason } => self.released(*container, *reason),
             Event::MasterStarted { app, container } => {
                 if let Some(running) = self.apps.get_mut(app) {
@@ -276,6 +316,7 @@ const fn moves_a_container(event: &Event) -> bool {
         | Event::ReservationMoved { .. }
         | Event::MasterStarted { .. }
         | Event::MasterLost { .. }
-        | Event::AppEnded { .. } => false,
+        | Event::AppEnded { .. }
+        | Event::Gang(_) => false,
     }
 }

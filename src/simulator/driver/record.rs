@@ -5,7 +5,9 @@ use std::fmt;
 use std::io::Write;
 
 use super::jobs::JobLine;
-use crate::api::{ApplicationId, Event, MAX_TYPES, ReleaseReason, ResourceVector};
+use crate::api::{
+    ApplicationId, Event, GangEvent, GangStep, MAX_TYPES, ReleaseReason, ResourceVector,
+};
 use crate::simulator::statistics::Tally;
 use crate::simulator::workload::TaskGroup;
 
@@ -102,15 +104,18 @@ impl<W: Write> RunWatch for JsonLog<W> {
             Event::MasterStarted { app, container } => serde_json::json!({"at_ms": at_ms,
                 "did": "started", "app": app.to_string(),
                 "container": container.as_ref().map(ToString::to_string)}),
-            Event::MasterLost { .. } | Event::AppEnded { .. } => app_ended(at_ms, event),
+            of_app => app_event(at_ms, of_app),
         };
         self.failed = writeln!(self.into, "{line}").err();
     }
 }
 
-/// The line of an application that ended though nobody called for that.
-fn app_ended(at_ms: u64, event: &Event) -> serde_json::Value {
+/// The line of an application that ended though nobody called for that, or of a gang.
+fn app_event(at_ms: u64, event: &Event) -> serde_json::Value {
     let (app, cause) = match event {
+        Event::Gang(gang) => {
+            return serde_json::json!({"at_ms": at_ms, "did": "gang", "of": gang});
+        }
         Event::MasterLost { app } => (Some(app), "master_lost"),
         Event::AppEnded { app, cause } => (Some(app), cause.name()),
         _ => (None, "none"),
@@ -147,6 +152,18 @@ impl DecisionHash {
     fn app(&mut self, kind: &[u8], app: ApplicationId) {
         self.bytes(kind);
         self.bytes(&app.sequence.to_le_bytes());
+    }
+
+    fn gang(&mut self, gang: &GangEvent) {
+        self.app(b"G", gang.app);
+        self.bytes(&gang.priority.to_le_bytes());
+        self.bytes(&gang.request_id.to_le_bytes());
+        self.bytes(&gang.members.to_le_bytes());
+        self.bytes(match gang.step {
+            GangStep::Placed { .. } => b"p",
+            GangStep::Holds { .. } => b"h",
+            GangStep::Expired { .. } => b"x",
+        });
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
@@ -209,6 +226,7 @@ impl DecisionHash {
             Event::MasterStarted { app, .. } => self.app(b"M", *app),
             Event::MasterLost { app } => self.app(b"L", *app),
             Event::AppEnded { app, .. } => self.app(b"E", *app),
+            Event::Gang(gang) => self.gang(gang),
         }
     }
 }

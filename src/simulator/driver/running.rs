@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{Ask, AskCall, ContainerId};
+use crate::api::{Ask, AskCall, ContainerId, GangAsk};
 use crate::id::Map;
 use crate::simulator::workload::Job;
 
@@ -205,6 +205,42 @@ impl RunningJob {
         let progress = &mut self.groups[group];
         progress.placed = progress.placed.saturating_sub(1);
         self.mark(group);
+    }
+
+    /// The gangs that are wanted and of which nothing was placed yet, to be asked for before the call.
+    pub(super) fn gangs(&mut self, now_ms: u64) -> Vec<GangAsk> {
+        let mut asks = Vec::new();
+        let (tasks, groups) = (&self.job.tasks, &mut self.groups);
+        self.dirty.retain(|&index| {
+            let (group, progress) = (&tasks[index], &mut groups[index]);
+            let Some(terms) = group.gang.as_ref().filter(|_| progress.index == 0) else {
+                return true;
+            };
+            progress.dirty = false;
+            progress.asked_ms.get_or_insert(now_ms);
+            asks.push(GangAsk {
+                priority: group.priority,
+                request_id: i64::try_from(index).expect("the groups of a job are few"),
+                elastic: group.count.saturating_sub(terms.minimum),
+                close: terms.close.clone(),
+                ..GangAsk::of(terms.minimum, group.size, terms.within_ms)
+            });
+            false
+        });
+        asks
+    }
+
+    /// A gang was given up or refused: its group is wanted again, or counts as what the last call asked for.
+    pub(super) fn give_up_gang(&mut self, request_id: i64, again: bool) {
+        let group = usize::try_from(request_id).ok();
+        let Some(group) = group.filter(|&group| group < self.groups.len()) else {
+            return;
+        };
+        if again {
+            self.mark(group);
+        } else {
+            self.called = vec![group];
+        }
     }
 
     /// The call with what is wanted and was not sent yet.

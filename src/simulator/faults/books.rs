@@ -307,7 +307,7 @@ impl Books {
                 self.apps.remove(app);
                 Ok(())
             }
-            Decision::Rejected { .. } => Ok(()),
+            Decision::Rejected { .. } | Decision::Gang(_) => Ok(()),
         }
     }
 

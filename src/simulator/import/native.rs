@@ -13,10 +13,10 @@ use super::context::{
 };
 use super::lines::{Lines, MAX_LINE};
 use super::source::Source;
-use crate::api::ResourceVector;
+use crate::api::{GangAsk, ResourceVector};
 use crate::simulator::workload::{
-    Job, MappingReport, NodeLine, ResourceTypes, Run, TaskGroup, TraceError, TraceErrorKind,
-    Workload,
+    GangTerms, Job, MappingReport, NodeLine, ResourceTypes, Run, TaskGroup, TraceError,
+    TraceErrorKind, Workload,
 };
 
 /// The version that is written, and the only one that is read.
@@ -81,6 +81,8 @@ struct GroupRow {
     hosts: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     racks: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gang: Option<GangTerms>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -224,6 +226,7 @@ impl NativeLines {
     }
 
     fn group(&mut self, row: GroupRow) -> Result<TaskGroup, String> {
+        let gang = checked_gang(&row)?;
         let run = match row.run {
             RunRow::Same(ms) => Run::Same(time(Some(ms), "a run time")?),
             RunRow::List(list) => {
@@ -250,6 +253,7 @@ impl NativeLines {
             stage: row.stage,
             delay_ms: time(Some(row.delay_ms), "delay_ms")?,
             run,
+            gang,
             hosts: row.hosts,
             racks: row.racks,
         })
@@ -414,8 +418,31 @@ impl<W: Write> NativeWriter<W> {
             },
             hosts: group.hosts.clone(),
             racks: group.racks.clone(),
+            gang: group.gang.clone(),
         }
     }
+}
+
+/// The terms of a gang, where they are those of a gang that may be asked for.
+fn checked_gang(row: &GroupRow) -> Result<Option<GangTerms>, String> {
+    let Some(gang) = &row.gang else {
+        return Ok(None);
+    };
+    let most = row.count.min(GangAsk::MOST_MEMBERS);
+    if !(1..=most).contains(&gang.minimum) {
+        let given = gang.minimum;
+        return Err(format!(
+            "a gang of {given} is not one of 1 to {most} containers"
+        ));
+    }
+    if !(1..=GangAsk::LONGEST_MS).contains(&gang.within_ms) {
+        let (given, most) = (gang.within_ms, GangAsk::LONGEST_MS);
+        return Err(format!("within_ms {given} is not 1 to {most}"));
+    }
+    if !row.hosts.is_empty() || !row.racks.is_empty() {
+        return Err("a gang names no hosts or racks; it may have a field `close`".to_owned());
+    }
+    Ok(row.gang.clone())
 }
 
 fn put(into: &mut impl Write, line: &impl Serialize) -> io::Result<()> {

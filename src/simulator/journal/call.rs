@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::gang_call::GangCall;
 use crate::api::{
     AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, ContainerId, NodeName, NodeReport,
     NodeSpec, ResourceVector, Scheduler,
@@ -35,6 +36,8 @@ pub enum Call {
     Submit(Box<SubmitCall>),
     /// [`Scheduler::ask`].
     Ask(Box<AppCall>),
+    /// [`Scheduler::ask_gang`].
+    Gang(Box<GangCall>),
     /// [`Scheduler::heartbeat`].
     Beat {
         /// Host and port.
@@ -184,7 +187,7 @@ pub(super) fn amounts_of(size: &ResourceVector) -> Vec<i64> {
     all[..used].to_vec()
 }
 
-fn vector(amounts: &[i64]) -> ResourceVector {
+pub(super) fn vector(amounts: &[i64]) -> ResourceVector {
     ResourceVector::of(&amounts[..amounts.len().min(crate::api::MAX_TYPES)])
 }
 
@@ -270,6 +273,7 @@ impl Call {
         match self {
             Self::Submit(app) => drop(engine.submit(app.spec())),
             Self::Ask(call) => drop(engine.ask(ApplicationId::new(call.app), call.call())),
+            Self::Gang(call) => drop(engine.ask_gang(ApplicationId::new(call.app), call.gang())),
             Self::Finished { container: of } => drop(engine.container_finished(container(*of))),
             Self::FinishApp { app } => drop(engine.finish_app(ApplicationId::new(*app))),
             Self::Schedule {} => {

@@ -3,8 +3,8 @@
 use super::call::Call;
 use crate::api::{
     AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
-    Event, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, RoundPart, Scheduler,
-    SubmitError, Submitted,
+    Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, RoundPart,
+    Scheduler, SubmitError, Submitted,
 };
 
 /// A scheduler with the journal of every call that may change what it decides.
@@ -56,6 +56,11 @@ impl<S: Scheduler> Scheduler for Journaled<S> {
     fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
         self.calls.push(Call::of_call(app, &call));
         self.scheduler.ask(app, call)
+    }
+
+    fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
+        self.calls.push(Call::of_gang(app, &gang));
+        self.scheduler.ask_gang(app, gang)
     }
 
     fn heartbeat(

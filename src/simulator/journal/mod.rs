@@ -5,12 +5,14 @@
 
 mod call;
 mod file;
+mod gang_call;
 mod head;
 mod journaled;
 mod reduce;
 
 pub use call::{AppCall, AskLine, Call, ConstrainedLine, SubmitCall};
 pub use file::{SnapshotError, StateSnapshot};
+pub use gang_call::GangCall;
 pub use head::SnapshotHead;
 pub use journaled::Journaled;
 pub use reduce::reduced;

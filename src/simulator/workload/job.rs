@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::error::TraceError;
 use super::report::MappingReport;
-use crate::api::{MAX_TYPES, ResourceVector};
+use crate::api::{Closeness, MAX_TYPES, ResourceVector};
 use crate::simulator::statistics::Random;
 
 /// The resource types of a trace, memory (MiB) and vcores first.
@@ -101,6 +103,21 @@ pub struct TaskGroup {
     pub hosts: Vec<String>,
     /// Racks wanted beside the hosts.
     pub racks: Vec<String>,
+    /// Whether some of them are wanted all at once.
+    pub gang: Option<GangTerms>,
+}
+
+/// How a group of tasks is wanted as a gang: so many at once, and the others afterwards.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GangTerms {
+    /// Containers that are placed together.
+    pub minimum: u32,
+    /// How long each attempt may wait, in ms; the gang is asked for again afterwards.
+    pub within_ms: u64,
+    /// How close together the minimum has to be.
+    #[serde(default)]
+    pub close: Closeness,
 }
 
 impl TaskGroup {
@@ -116,6 +133,7 @@ impl TaskGroup {
             run,
             hosts: Vec::new(),
             racks: Vec::new(),
+            gang: None,
         }
     }
 }

@@ -14,7 +14,7 @@ mod synthetic;
 pub(super) use error::clip;
 pub use error::{TraceError, TraceErrorKind};
 pub(super) use job::FileName;
-pub use job::{Job, Merged, NodeLine, Ready, ResourceTypes, Run, TaskGroup, Workload};
+pub use job::{GangTerms, Job, Merged, NodeLine, Ready, ResourceTypes, Run, TaskGroup, Workload};
 pub use maprules::{MapRuleError, MapRules};
 pub use ordered::{Duplicates, InOrder, OrderSettings, Sorting};
 pub use report::MappingReport;

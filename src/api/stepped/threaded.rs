@@ -1,0 +1,78 @@
+//! A threaded engine behind the scheduler trait.
+
+use crate::api::scheduler::{ContainerError, Event, Scheduler};
+use crate::commit::{
+    AppError, AskError, CommitOutcome, HeartbeatReply, NodeError, SubmitError, Submitted,
+};
+use crate::id::{ApplicationId, ContainerId, NodeName};
+use crate::queue::{AppSpec, AskCall, AskReply, GangAsk, NodeReport, NodeSpec};
+use crate::runtime::Threaded;
+
+/// A threaded engine behind the scheduler trait: a round is one more look of the proposers where that counts
+/// something, and the caller waits until every proposer has found nothing more to do.
+impl Scheduler for Threaded {
+    fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
+        Self::add_node(self, node)
+    }
+
+    fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
+        Self::remove_node(self, node.clone())
+    }
+
+    fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError> {
+        Self::submit(self, app)
+    }
+
+    fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
+        Self::ask(self, app, call)
+    }
+
+    fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
+        Self::ask_gang(self, app, gang)
+    }
+
+    fn heartbeat(
+        &mut self,
+        node: &NodeName,
+        report: NodeReport,
+    ) -> Result<HeartbeatReply, NodeError> {
+        Self::heartbeat(self, node.clone(), report)
+    }
+
+    fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError> {
+        if Self::container_finished(self, container) {
+            Ok(())
+        } else {
+            Err(ContainerError(container))
+        }
+    }
+
+    fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        Self::finish_app(self, app)
+    }
+
+    fn events(&mut self, into: &mut Vec<Event>) {
+        into.extend(self.take_events().iter().filter_map(Event::of));
+    }
+
+    fn schedule(&mut self) -> usize {
+        let placed = |engine: &Self| {
+            let outcomes = engine.outcomes();
+            outcomes.get(CommitOutcome::Committed) + outcomes.get(CommitOutcome::CommittedElsewhere)
+        };
+        let before = placed(self);
+        self.quiesce();
+        self.look_again();
+        usize::try_from(placed(self) - before).unwrap_or(usize::MAX)
+    }
+
+    fn looks_may_bring(&mut self) -> bool {
+        self.may_look_again()
+    }
+
+    fn pass_rounds(&mut self, most: u64) -> u64 {
+        if self.may_look_again() { 0 } else { most }
+    }
+
+    fn advance(&mut self, _to_ms: u64) {}
+}

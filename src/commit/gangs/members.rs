@@ -1,0 +1,47 @@
+//! Gangs that are placed: which containers belong together.
+//!
+//! Tests: `tests/preemption/gangs.rs`.
+
+use crate::commit::ledger::Ledger;
+use crate::id::{AppSlot, ContainerId};
+
+/// A gang of which the minimum was placed.
+#[derive(Clone, Debug)]
+pub(in crate::commit) struct PlacedGang {
+    app: AppSlot,
+    generation: u32,
+    /// The containers of its minimum, ascending.
+    members: Vec<ContainerId>,
+}
+
+impl PlacedGang {
+    pub(super) fn new(app: AppSlot, generation: u32, mut members: Vec<ContainerId>) -> Self {
+        members.sort_unstable();
+        Self {
+            app,
+            generation,
+            members,
+        }
+    }
+}
+
+impl Ledger {
+    /// The live containers of each placed gang, of gangs that have all of them: what is to be preempted together or
+    /// not at all. A gang that lost a member by itself has no minimum to keep any more.
+    pub fn whole_gangs(&self) -> impl Iterator<Item = &[ContainerId]> {
+        let gangs = self.gangs.placed.iter();
+        let members = gangs.map(|gang| gang.members.as_slice());
+        members.filter(|members| members.iter().all(|&id| self.live_container(id).is_some()))
+    }
+
+    /// Forgets placed gangs that lost a member, or whose application ended.
+    pub(super) fn forget_broken_gangs(&mut self) {
+        let mut placed = std::mem::take(&mut self.gangs.placed);
+        placed.retain(|gang| {
+            let row = &self.state.apps[gang.app];
+            let lives = |&id: &ContainerId| self.live_container(id).is_some();
+            row.generation == gang.generation && gang.members.iter().all(lives)
+        });
+        self.gangs.placed = placed;
+    }
+}

@@ -1,0 +1,89 @@
+//! Placing the minimum of a gang: all of its members in one step of the only writer, or none.
+//!
+//! Tests: `tests/commit/gangs.rs`, and the model `loom-tests/tests/gangs.rs`.
+
+use super::WaitingGang;
+use super::members::PlacedGang;
+use super::plan::{GangPlaces, plan};
+use crate::accounting::{FairChange, mark_moved};
+use crate::commit::event::GangStep;
+use crate::commit::ledger::Ledger;
+use crate::id::{NameId, NodeSlot};
+use crate::proposer::Proposal;
+use crate::queue::{GangWait, PlaceAsk};
+use crate::sync::{Mutant, injected};
+
+impl Ledger {
+    /// Places the minimum of a gang where limits and nodes allow all of it; `held`: the nodes that it holds.
+    ///
+    /// 1. Check queues and nodes, which changes nothing.
+    /// 2. Ask for the members, so that the user counts as one who asks.
+    /// 3. Check the limit of the user; take the ask back where it is against the gang.
+    /// 4. Apply every member. What is left of the ask are the elastic members.
+    ///
+    /// # Errors
+    ///
+    /// Why it waits; nothing of it is placed then.
+    ///
+    /// Cost: a look at each node of the partition, and that of the members.
+    pub(super) fn place_gang(
+        &mut self,
+        gang: &WaitingGang,
+        held: &[NodeSlot],
+    ) -> Result<(), GangWait> {
+        let allowed = self.check_gang_limits(gang)?;
+        let places = plan(&self.state, gang, held)?;
+        if allowed < gang.minimum {
+            // Reservations of others count as used.
+            return Err(GangWait::Room { found: allowed });
+        }
+        self.ask_for_gang(gang, i64::from(gang.minimum) + i64::from(gang.elastic));
+        if !self.is_gang_within_user_limit(gang) {
+            self.ask_for_gang(gang, 0);
+            return Err(GangWait::UserLimit);
+        }
+        let events = self.outbox.event_count();
+        self.apply_gang(gang, &places);
+        let members = self.outbox.allocated_since(events).collect();
+        self.gangs
+            .placed
+            .push(PlacedGang::new(gang.slot, gang.generation, members));
+        let waited_ms = self.clock.now_ms().saturating_sub(gang.asked_ms);
+        self.outbox.push(gang.event(GangStep::Placed { waited_ms }));
+        Ok(())
+    }
+
+    /// Asks for so many containers under the key of a gang.
+    fn ask_for_gang(&mut self, gang: &WaitingGang, count: i64) {
+        let ask = PlaceAsk {
+            place: NameId::ANY,
+            size: gang.size.into(),
+            // As the ask was checked.
+            count: i32::try_from(count).unwrap_or(i32::MAX),
+            relax: true,
+            partition: Some(gang.partition),
+        };
+        let (app, key) = (gang.slot, gang.key);
+        self.gangs.asked = true;
+        self.leaves.ask_anywhere(&mut self.state, app, key, ask);
+        mark_moved(&mut self.state, app, FairChange::Demand);
+    }
+
+    fn apply_gang(&mut self, gang: &WaitingGang, places: &GangPlaces) {
+        for (i, &(node, count)) in places.iter().enumerate() {
+            if i > 0 && injected(Mutant::GangInPart) {
+                break;
+            }
+            for _ in 0..count {
+                let asks = self.state.apps[gang.slot].key(gang.key);
+                let Some(asks) = asks.filter(|asks| asks.outstanding) else {
+                    debug_assert!(false, "the members are asked for");
+                    return;
+                };
+                let size = gang.size.into();
+                let proposal = Proposal::anywhere(&self.state, gang.slot, asks, node, size);
+                self.apply(&proposal);
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Serving gangs: which is tried when, and what ends by time.
+//!
+//! Tests: `tests/commit/gangs.rs`.
+
+use crate::commit::event::GangStep;
+use crate::commit::ledger::Ledger;
+
+impl Ledger {
+    /// Notes that a call changed something that may let a gang be placed.
+    #[inline]
+    pub fn note_change_for_gangs(&mut self) {
+        self.gangs.note_change();
+    }
+
+    /// Serves the gangs that wait, if something changed or something is due; whether nodes or applications
+    /// changed. The steps stand on the front page of this module.
+    ///
+    /// Cost: one look where no gang waits; otherwise a look at each node of its partition for each gang.
+    #[inline]
+    pub fn serve_gangs(&mut self) -> bool {
+        !self.gangs.is_idle() && self.serve_waiting_gangs()
+    }
+
+    fn serve_waiting_gangs(&mut self) -> bool {
+        let now_ms = self.clock.now_ms();
+        if !std::mem::take(&mut self.gangs.changed) && now_ms < self.gangs.next_check_ms {
+            return false;
+        }
+        self.forget_gangs_of_ended();
+        self.forget_broken_gangs();
+        self.expire_gangs(now_ms);
+        self.try_gangs();
+        let ended = self.end_holds();
+        if ended {
+            // Nodes that are open again may have room for others.
+            self.try_gangs();
+        }
+        let begun = self.begin_holds();
+        self.gangs.set_next_check(now_ms);
+        std::mem::take(&mut self.gangs.asked) || ended || begun
+    }
+
+    fn forget_gangs_of_ended(&mut self) {
+        let apps = &self.state.apps;
+        self.gangs.waiting.retain(|gang| {
+            let row = &apps[gang.slot];
+            row.generation == gang.generation && !row.stage.is_over()
+        });
+    }
+
+    /// Tries every gang in the order in which they were asked.
+    fn try_gangs(&mut self) {
+        let waiting = std::mem::take(&mut self.gangs.waiting);
+        let mut left = Vec::with_capacity(waiting.len());
+        for mut gang in waiting {
+            let held = self.gangs.held_by(&gang);
+            match self.place_gang(&gang, &held) {
+                Ok(()) => {}
+                Err(wait) => {
+                    gang.wait = wait;
+                    left.push(gang);
+                }
+            }
+        }
+        self.gangs.waiting = left;
+    }
+
+    /// Gives up the gangs whose time is over.
+    fn expire_gangs(&mut self, now_ms: u64) {
+        let (outbox, waiting) = (&mut self.outbox, &mut self.gangs.waiting);
+        waiting.retain(|gang| {
+            if gang.deadline_ms > now_ms {
+                return true;
+            }
+            let wait = gang.wait.clone();
+            outbox.push(gang.event(GangStep::Expired { wait }));
+            false
+        });
+    }
+}

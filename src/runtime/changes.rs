@@ -1,0 +1,55 @@
+//! What calls of the thread-free mode change: notes for attempts that would come to the same, and for gangs, which are
+//! served after each call.
+//!
+//! Tests: `tests/commit/gangs.rs`.
+
+use super::sequential::Sequential;
+use crate::commit::AskError;
+use crate::id::{AppSlot, ApplicationId};
+use crate::queue::GangAsk;
+
+impl Sequential {
+    /// Asks for a gang: its minimum is placed all at once, now or within its time, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// As [`AskError`]; nothing changed then.
+    pub fn ask_gang(&mut self, app: ApplicationId, gang: &GangAsk) -> Result<(), AskError> {
+        let slot = self.ledger.app(app);
+        let slot = slot.ok_or(AskError::UnknownApplication(app))?;
+        let result = self.ledger.ask_gang(slot, gang);
+        self.follow_up();
+        result
+    }
+
+    /// Carries out what follows from a call, and serves the gangs that wait.
+    ///
+    /// Cost: one look where no gang waits.
+    pub(super) fn follow_up(&mut self) {
+        self.ledger.drain_follow_ups();
+        if self.ledger.serve_gangs() {
+            // Not as a call would: nothing of it lets another gang be placed.
+            self.node_calls += 1;
+            self.standstill.note_change();
+            self.ledger.drain_follow_ups();
+        }
+    }
+
+    /// Notes that a call changed something.
+    pub(super) fn note_change(&mut self) {
+        self.standstill.note_change();
+        self.ledger.note_change_for_gangs();
+    }
+
+    /// Notes that a call changed something that concerns an application.
+    pub(super) fn note_change_of(&mut self, app: AppSlot) {
+        self.standstill.note_change_of(app);
+        self.ledger.note_change_for_gangs();
+    }
+
+    /// Notes that a call changed something, perhaps which nodes there are or what they are part of.
+    pub(super) fn note_nodes(&mut self) {
+        self.node_calls += 1;
+        self.note_change();
+    }
+}
