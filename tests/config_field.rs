@@ -165,6 +165,57 @@ fn any_encoding_that_holds_ascii_is_read_as_ascii() {
     }
 }
 
+#[test]
+fn broken_text_is_named_in_any_file_after_any_text() {
+    // An e with an accent in one byte, a text that ends inside a character, half of a surrogate
+    // pair, and a NUL in two bytes. Columns count characters.
+    for (before, broken, column) in [
+        ("<!-- \u{961f}\u{5217} caf", &[0xe9_u8][..], 12),
+        ("<!-- ", &[0xe4, 0xbd], 6),
+        ("<!-- \u{e9}\u{1f600}", &[0xed, 0xa0, 0x80], 8),
+        ("<!-- a", &[0xc0, 0x80], 7),
+    ] {
+        for layer in [Layer::Scheduler, Layer::Site] {
+            let start = configuration(&[("x.y", "1")]).replace("</configuration>\n", before);
+            let bytes = [start.as_bytes(), broken].concat();
+            let sound = source("capacity-scheduler.xml", one_leaf(&[]).as_bytes(), layer);
+            let file = source("named.xml", &bytes, layer);
+            let report = config::check(&[sound, file], &Options::default());
+            let error = first(&report);
+            assert_eq!(error.code, "E_XML_UTF8", "{broken:?}");
+            let span = error.span.clone().expect("the byte has a place");
+            assert_eq!(report.files[span.file].name, "named.xml");
+            assert_eq!(span.bytes.start, start.len());
+            let place = report.files[span.file].position(span.bytes.start);
+            assert_eq!(place, (3, column), "{before}");
+        }
+    }
+}
+
+#[test]
+fn a_declaration_is_found_behind_a_mark_in_other_quotes_and_with_more_parts() {
+    for (declaration, code) in [
+        ("\u{feff}<?xml version=\"1.0\" encoding=\"EUC-KR\"?>", None),
+        (
+            "<?xml version='1.0' encoding='big5' standalone='yes'?>",
+            None,
+        ),
+        ("<?xml version='1.0'\n  encoding = 'TIS-620' ?>", None),
+        (
+            "<?xml version='1.0' encoding='cp037'?>",
+            Some("E_XML_ENCODING"),
+        ),
+        (
+            "<?xml version='1.0' encoding='UTF-32'?>",
+            Some("E_XML_ENCODING"),
+        ),
+    ] {
+        let report = check_bytes(format!("{declaration}\n{}", one_leaf(&[])).as_bytes());
+        let found = report.first_error().map(|error| error.code);
+        assert_eq!(found, code, "{declaration}");
+    }
+}
+
 // Kind 03: files of another kind.
 
 #[test]
@@ -315,6 +366,102 @@ fn resource_types_are_judged_by_name_kind_and_unit() {
         first(&load(&one_leaf(&[]), &bad).unwrap_err()).code,
         "not_a_number"
     );
+}
+
+/// Each verdict was asked of 3.4.2.
+#[test]
+fn further_resource_types_are_judged_as_the_reference_does() {
+    for (list, refused) in [
+        ("yarn.io/2gpu", true),
+        ("a_b/c", true),
+        ("a..b/c", true),
+        ("-a.b/c", true),
+        ("gpu;fpga", true),
+        ("gpu gpu2", true),
+        ("gpu\u{e9}", true),
+        (",gpu", true),
+        (",", false),
+        ("A.B/c", false),
+        ("Memory,VCORES,memory_mb", false),
+        ("gpu,GPU", false),
+        ("gpu.", false),
+        (" gpu , nvidia.com/gpu ", false),
+    ] {
+        let found = load(&one_leaf(&[]), &[("yarn.resource-types", list)]);
+        let code = found.err().map(|report| first(&report).code);
+        assert_eq!(code, refused.then_some("E_RESOURCE_TYPE"), "{list}");
+    }
+    let own = |part: &str| format!("yarn.resource-types.lic.{part}");
+    for (part, value, code) in [
+        ("units", "u", None),
+        ("units", "Pi", None),
+        ("units", "E", Some("E_RESOURCE_TYPE")),
+        ("units", " G ", Some("E_RESOURCE_TYPE")),
+        ("units", "K", Some("E_RESOURCE_TYPE")),
+        ("type", " COUNTABLE ", Some("E_RESOURCE_TYPE")),
+        ("minimum-allocation", " 7 ", None),
+        ("minimum-allocation", "0x10", None),
+        ("minimum-allocation", "1.5", Some("not_a_number")),
+        ("maximum-allocation", "1k", Some("not_a_number")),
+        ("tags", "a,b", None),
+    ] {
+        let key = own(part);
+        let found = load(
+            &one_leaf(&[]),
+            &[("yarn.resource-types", "lic"), (&*key, value)],
+        );
+        assert_eq!(
+            found.err().map(|report| first(&report).code),
+            code,
+            "{part} {value}"
+        );
+    }
+}
+
+#[test]
+fn keys_of_resource_types_that_nothing_reads_are_named() {
+    let lic = ("yarn.resource-types", "lic,yarn.io/gpu");
+    for (key, code, help) in [
+        (
+            "lic.unit",
+            "W_KEY_UNKNOWN",
+            "yarn.resource-types.lic.units`",
+        ),
+        (
+            "yarn.io/gpu.min-allocation",
+            "W_KEY_UNKNOWN",
+            "yarn.io/gpu.minimum-allocation`",
+        ),
+        (
+            "memory-mb.max",
+            "W_KEY_UNKNOWN",
+            "memory-mb.maximum-allocation`",
+        ),
+        (
+            "memory.maximum-allocation",
+            "W_KEY_NO_EFFECT",
+            "yarn.resource-types.memory-mb.maximum-allocation`",
+        ),
+        ("fpga.units", "W_KEY_NO_EFFECT", "add `fpga`"),
+    ] {
+        let name = format!("yarn.resource-types.{key}");
+        let calculator = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
+        let own = two(&[("resource-calculator", calculator)]);
+        let one = found(&own, &[lic, (&name, "1")], code);
+        assert_eq!(one.len(), 1, "{key}");
+        assert!(one[0].2.contains(help), "{}", one[0].2);
+    }
+    let quiet = [
+        lic,
+        ("yarn.resource-types.lic.units", "G"),
+        ("yarn.resource-types.yarn.io/gpu.maximum-allocation", "4"),
+        ("yarn.resource-types.vcores.increment-allocation", "1"),
+    ];
+    let calculator = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
+    let own = two(&[("resource-calculator", calculator)]);
+    for code in ["W_KEY_UNKNOWN", "W_KEY_NO_EFFECT"] {
+        assert_eq!(found(&own, &quiet, code), []);
+    }
 }
 
 #[test]
@@ -495,6 +642,105 @@ fn a_maximum_of_another_kind_than_the_capacity_is_named() {
     }
 }
 
+/// With and without each of these maximums 3.4.2 comes to the same resources.
+#[test]
+fn further_maximums_that_nothing_reads_are_named() {
+    let labels = [
+        ("root.accessible-node-labels", "*"),
+        ("root.accessible-node-labels.x.capacity", "100"),
+        ("root.a.accessible-node-labels", "x"),
+        ("root.b.accessible-node-labels", "x"),
+        ("root.a.accessible-node-labels.x.capacity", "60"),
+        ("root.b.accessible-node-labels.x.capacity", "40"),
+    ];
+    let with = |more: (&'static str, &'static str)| -> Vec<(&str, &str)> {
+        two(&labels).into_iter().chain([more]).collect()
+    };
+    let code = "W_MAXIMUM_KIND";
+    let key = "root.a.accessible-node-labels.x.maximum-capacity";
+    for value in ["3w", "[memory=9000]", "[memory=80%,vcores=9]"] {
+        let one = found(&with((key, value)), &[], code);
+        assert_eq!((one.len(), &*one[0].0), (1, value));
+        assert!(one[0].2.contains(key), "{}", one[0].2);
+    }
+    for quiet in ["80", "100"] {
+        assert_eq!(found(&with((key, quiet)), &[], code), [], "{quiet}");
+    }
+    let weights = [
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "1w"),
+        ("root.b.capacity", "2w"),
+        ("root.a.queues", "k"),
+        ("root.a.k.capacity", "100"),
+        ("root.a.maximum-capacity", "[memory=9000,vcores=9]"),
+    ];
+    assert_eq!(found(&weights, &[], code).len(), 1);
+}
+
+/// Each was played on 3.4.2: no submission to a queue that would be created is accepted.
+#[test]
+fn templates_that_no_queue_comes_out_of_are_named() {
+    let code = "W_CREATION_NEVER";
+    let enabled = ("root.a.auto-queue-creation-v2.enabled", "true");
+    let leaf = |name: &str| format!("root.a.auto-queue-creation-v2.leaf-template.{name}");
+    for (name, value, help) in [
+        ("capacity", "50", "to a weight"),
+        ("capacity", "[memory=1024,vcores=1]", "to a weight"),
+        ("maximum-allocation-mb", "99999", "correct the keys below"),
+        ("capacity", "0w", "leave room"),
+    ] {
+        let key = leaf(name);
+        let one = found(&two(&[enabled, (&key, value)]), &[], code);
+        assert_eq!(one.len(), 1, "{name} {value}");
+        assert!(one[0].2.contains(help), "{}", one[0].2);
+    }
+    let stopped = ("root.a.auto-queue-creation-v2.template.state", "STOPPED");
+    assert_eq!(found(&two(&[enabled, stopped]), &[], code).len(), 1);
+    let managed = [
+        ("root.a.auto-create-child-queue.enabled", "true"),
+        ("root.a.leaf-queue-template.capacity", "10"),
+        ("root.a.leaf-queue-template.state", "STOPPED"),
+    ];
+    assert_eq!(found(&two(&managed), &[], code).len(), 1);
+    // Outside legacy mode nothing is left beside percentages of 100.
+    let full = [
+        ("legacy-queue-mode.enabled", "false"),
+        ("root.auto-queue-creation-v2.enabled", "true"),
+    ];
+    let one = found(&two(&full), &[], code);
+    assert_eq!(one.len(), 1);
+    assert!(one[0].1.contains("share would be 0"), "{}", one[0].1);
+    let both = [enabled, ("root.a.auto-create-child-queue.enabled", "true")];
+    assert!(found(&two(&both), &[], code)[0].1.contains("version 2"));
+}
+
+#[test]
+fn templates_that_a_queue_comes_out_of_give_no_warning() {
+    let code = "W_CREATION_NEVER";
+    let enabled = ("root.a.auto-queue-creation-v2.enabled", "true");
+    let leaf = |name: &str| format!("root.a.auto-queue-creation-v2.leaf-template.{name}");
+    let (capacity, state) = (leaf("capacity"), leaf("state"));
+    let applications = (
+        "root.auto-queue-creation-v2.leaf-template.maximum-applications",
+        "5",
+    );
+    for more in [
+        vec![enabled, (&*capacity, "5w")],
+        vec![enabled, (&*capacity, "100")],
+        // A leaf below a created parent runs.
+        vec![enabled, (&*state, "STOPPED")],
+        // A queue with keys of its own.
+        vec![enabled, (&*capacity, "50"), ("root.a.ann.capacity", "2w")],
+        vec![
+            ("root.auto-queue-creation-v2.enabled", "true"),
+            ("legacy-queue-mode.enabled", "false"),
+            applications,
+        ],
+    ] {
+        assert_eq!(found(&two(&more), &[], code), [], "{more:?}");
+    }
+}
+
 #[test]
 fn creation_that_can_never_happen_is_named() {
     let enabled = ("root.auto-queue-creation-v2.enabled", "true");
@@ -539,7 +785,7 @@ fn creation_that_can_never_happen_is_named() {
     }
     for quiet in [
         with(&[enabled]),
-        two(&[enabled, ("legacy-queue-mode.enabled", "false")]),
+        with(&[enabled, ("legacy-queue-mode.enabled", "false")]),
         two(&[("root.a.auto-queue-creation-v2.enabled", "true")]),
     ] {
         assert_eq!(found(&quiet, &[], code), [], "{quiet:?}");
@@ -589,6 +835,40 @@ fn lists_with_a_space_after_a_comma_are_named() {
             found(&two(&[("root.a.acl_submit_applications", list)]), &[], code),
             []
         );
+    }
+}
+
+#[test]
+fn lists_with_names_that_nobody_has_are_named() {
+    let code = "W_ACL_GROUP";
+    for (list, help) in [
+        ("alice bob carol", "`alice,bob,carol`"),
+        ("alice,*", "`*` alone"),
+        ("*,alice", "`*` alone"),
+        ("alice;bob dev", "`alice,bob dev`"),
+        (" dev ops", "`dev,ops`"),
+    ] {
+        for name in [
+            "root.b.acl_administer_queue",
+            "root.a.auto-queue-creation-v2.leaf-template.acl_submit_applications",
+        ] {
+            let one = found(&two(&[(name, list)]), &[], code);
+            assert_eq!(one.len(), 1, "{name} {list}");
+            assert!(one[0].2.contains(help), "{}", one[0].2);
+        }
+    }
+    let site = [("yarn.admin.acl", "yarn, hadoop")];
+    assert_eq!(found(&two(&[]), &site, code).len(), 1);
+    for list in [
+        "* ",
+        " *",
+        "alice bob",
+        "alice,bob dev, ops",
+        "alice,\tbob",
+        " , dev",
+    ] {
+        let key = "root.a.acl_submit_applications";
+        assert_eq!(found(&two(&[(key, list)]), &[], code), [], "{list}");
     }
 }
 

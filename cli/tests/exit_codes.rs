@@ -38,6 +38,8 @@ fn folder(name: &str) -> PathBuf {
         &format!("{HEADER}{{\"job\":{{\"at_ms\" 0}}}}\n"),
     );
     write("nodes", &format!("{HEADER}{{\"node\":{{\"host\":5}}}}\n"));
+    let host = "{\"node\":{\"host\":\"a b\",\"rack\":\"/r\",\"size\":[8192,8]}}\n";
+    write("host.jsonl", &format!("{HEADER}{host}{job}"));
     write("file", "");
     fs::write(path.join("bytes"), b"{}\n \xff").unwrap();
     fs::write(path.join("bytes.jsonl"), b"{}\n\xff\n{\"steps\": 5}\n").unwrap();
@@ -111,6 +113,13 @@ fn every_command_tells_bad_input_from_what_it_cannot_do() {
             1,
             "bad.toml:1",
         ),
+        ("replay host.jsonl", 1, "not a node name"),
+        (
+            "replay trace.jsonl --nodes host.jsonl",
+            1,
+            "not a node name",
+        ),
+        ("compare host.jsonl", 1, "not a node name"),
         ("compare bad.csv", 1, "bad.csv:1"),
         (
             "compare trace.jsonl --nodes 4x64GiB,8vcores --conf bad.xml",

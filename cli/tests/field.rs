@@ -1,4 +1,4 @@
-//! Kinds of faults that people's traces have (14 to 19): each rule on several cases of its kind.
+//! Kinds of faults that people's traces have (02 and 14 to 19), and refreshes that take effect in part: each rule on several cases of its kind.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -35,6 +35,97 @@ fn replayed(trace: &Path, more: &[&str]) -> (i32, Value, String) {
     let args = [&["replay", "--json", trace.to_str().unwrap()], more].concat();
     let (code, out, err) = run(&args);
     (code, serde_json::from_str(&out).unwrap_or_default(), err)
+}
+
+/// The findings of `check --json`, with its exit code.
+fn checked(args: &[&str]) -> (i32, Vec<Value>) {
+    let (code, out, err) = run(&[&["check", "--json"], args].concat());
+    let report: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{err}"));
+    let findings = report["files"][0]["findings"].as_array().unwrap();
+    (code, findings.clone())
+}
+
+fn configuration(folder: &Path, name: &str, more: &str) -> PathBuf {
+    let property = |(key, value): &(&str, &str)| {
+        let key = format!("yarn.scheduler.capacity.{key}");
+        format!("<property><name>{key}</name><value>{value}</value></property>\n")
+    };
+    let own = [("root.queues", "a"), ("root.a.capacity", "100")];
+    let own: String = own.iter().map(property).collect();
+    written(
+        folder,
+        name,
+        &[&format!("<configuration>\n{own}{more}</configuration>")],
+    )
+}
+
+// Kind 02: encodings.
+
+#[test]
+fn bytes_that_are_no_text_have_a_place_in_json_too() {
+    let folder = folder("field-encodings");
+    let path = configuration(&folder, "latin1.xml", "<!-- caf@ -->\n");
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.iter().position(|byte| *byte == b'@').unwrap();
+    bytes[at] = 0xe9;
+    fs::write(&path, &bytes).unwrap();
+    let (code, findings) = checked(&[path.to_str().unwrap()]);
+    assert_eq!((code, &findings[0]["code"]), (1, &"E_XML_UTF8".into()));
+    let place = &findings[0]["at"];
+    assert_eq!((&place["line"], &place["column"]), (&4.into(), &9.into()));
+    assert_eq!(
+        (&place["start"], &place["end"]),
+        (&at.into(), &(at + 1).into())
+    );
+}
+
+// Refreshes that the reference does in part.
+
+const OUTSIDE: &str = "<property><name>yarn.scheduler.capacity.legacy-queue-mode.enabled</name>\
+                       <value>false</value></property>\n";
+
+#[test]
+fn a_refresh_that_leaves_legacy_mode_is_named_with_its_place() {
+    let folder = folder("refresh-from");
+    let legacy = configuration(&folder, "legacy.xml", "");
+    let outside = configuration(&folder, "outside.xml", OUTSIDE);
+    let (legacy, outside) = (legacy.to_str().unwrap(), outside.to_str().unwrap());
+    let of = |args: &[&str]| -> Vec<Value> {
+        let (_, findings) = checked(args);
+        let mut own = findings;
+        own.retain(|finding| finding["code"] == "W_MODE_AT_REFRESH");
+        own
+    };
+    let named = of(&["--refresh-from", legacy, outside]);
+    assert_eq!(named.len(), 1);
+    assert_eq!(named[0]["at"]["line"], 4, "{}", named[0]);
+    assert_eq!(named[0]["severity"], "warning");
+    assert!(named[0]["help"].as_str().unwrap().contains("restart"));
+    assert_eq!(of(&["--refresh-from", outside, legacy]), [Value::Null; 0]);
+    assert_eq!(of(&["--refresh-from", outside, outside]), [Value::Null; 0]);
+    assert_eq!(of(&["--refresh-from", legacy, legacy]), [Value::Null; 0]);
+    assert_eq!(of(&[outside]), [Value::Null; 0]);
+}
+
+#[test]
+fn a_refresh_from_a_file_that_no_scheduler_runs_with_is_a_problem_of_that_file() {
+    let folder = folder("refresh-from-refused");
+    let sound = configuration(&folder, "sound.xml", OUTSIDE);
+    let broken = written(&folder, "broken.xml", &["<configuration>"]);
+    let missing = folder.join("missing.xml");
+    let from = |before: &Path| {
+        let (before, sound) = (before.to_str().unwrap(), sound.to_str().unwrap());
+        run(&["check", "--refresh-from", before, sound])
+    };
+    let (code, out, err) = from(&broken);
+    assert_eq!((code, &*out), (1, ""), "{err}");
+    assert!(
+        err.contains("broken.xml: no scheduler runs with this"),
+        "{err}"
+    );
+    let (code, out, err) = from(&missing);
+    assert_eq!((code, &*out), (2, ""), "{err}");
+    assert!(err.contains("missing.xml"), "{err}");
 }
 
 // Kind 14: windows of no length.

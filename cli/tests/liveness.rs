@@ -222,3 +222,44 @@ fn a_run_awaits_the_report_of_what_was_killed() {
         assert_eq!(jobs["finished"], 1, "{result}");
     }
 }
+
+/// A trace on two nodes of 8 GiB, with the jobs given.
+fn on_two_nodes(folder: &Path, name: &str, jobs: &[&str]) -> PathBuf {
+    let mut lines =
+        vec![r#"{"capsched":"trace","version":1,"types":["memory-mb","vcores"]}"#.to_owned()];
+    lines.extend(
+        (0..2).map(|i| format!(r#"{{"node":{{"host":"n{i}","rack":"/r{i}","size":[8192,8]}}}}"#)),
+    );
+    lines.extend(jobs.iter().map(|job| (*job).to_owned()));
+    let path = folder.join(name);
+    fs::write(&path, lines.join("\n")).unwrap();
+    path
+}
+
+/// What is larger than every node is left alone; it holds up nobody, in any queue.
+#[test]
+fn an_ask_that_is_larger_than_every_node_stops_no_other() {
+    let folder = folder("larger");
+    let jobs = [
+        r#"{"job":{"at_ms":0,"name":"huge","user":"u","queue":"root.a","tasks":[{"size":[9216,1],"count":1,"priority":20,"run":{"same":1000}}]}}"#,
+        r#"{"job":{"at_ms":10,"name":"same-queue","user":"v","queue":"root.a","tasks":[{"size":[8192,1],"count":4,"priority":20,"run":{"same":1000}}]}}"#,
+        r#"{"job":{"at_ms":20,"name":"other-queue","user":"w","queue":"root.b","tasks":[{"size":[1024,1],"count":16,"priority":20,"run":{"same":1000}}]}}"#,
+    ];
+    let trace = on_two_nodes(&folder, "larger.jsonl", &jobs);
+    for (code, result) in in_all_modes(&trace) {
+        assert_eq!((code, &result["placed"]), (1, &20.into()), "{result}");
+    }
+}
+
+/// Asks for a whole node come to their turn beside a queue of small work.
+#[test]
+fn whole_nodes_are_served_one_after_the_other_behind_small_work_without_end() {
+    let folder = folder("whole-nodes");
+    let small = r#"{"job":{"at_ms":0,"name":"small","user":"u","queue":"root.a","tasks":[{"size":[1024,1],"count":64,"priority":20,"run":{"same":3000}}]}}"#;
+    let whole = r#"{"job":{"at_ms":500,"name":"whole","user":"v","queue":"root.b","tasks":[{"size":[8192,8],"count":3,"priority":20,"run":{"same":2000}}]}}"#;
+    let trace = on_two_nodes(&folder, "whole.jsonl", &[small, whole]);
+    for (code, result) in in_all_modes(&trace) {
+        assert_eq!((code, &result["placed"]), (0, &67.into()), "{result}");
+        assert_eq!(result["waiting"], 0, "{result}");
+    }
+}

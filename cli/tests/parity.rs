@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Codes of refusals in these recordings that the original does not share; `docs/DIFFERENCES.md`
 /// has their reasons.
-const DELIBERATE: [&str; 9] = [
+const DELIBERATE: [&str; 10] = [
     "E_DIGITS",
     "E_MAX_QUEUES",
     "E_NAN",
@@ -17,6 +17,7 @@ const DELIBERATE: [&str; 9] = [
     "E_XML_DOCTYPE",
     "KILL_AT_ONCE",
     "LIMITS_RESTORED",
+    "REFRESH_HALF_APPLIED",
     "W_MODE_AT_REFRESH",
 ];
 
@@ -49,7 +50,7 @@ fn every_recording_of_the_repository_is_repeated() {
     let failed: Vec<&Value> = lines.iter().filter(failed).collect();
     assert_eq!(failed, Vec::<&Value>::new());
     assert!(output.status.success());
-    let expected = serde_json::json!({"passed": 2224, "failed": 0, "deliberate": 14});
+    let expected = serde_json::json!({"passed": 2232, "failed": 0, "deliberate": 15});
     assert_eq!(sum, expected);
     for line in lines.iter().filter(|line| !line["deliberate"].is_null()) {
         let code = line["deliberate"].as_str().unwrap();

@@ -7,7 +7,9 @@ use super::view::{
     RoundQueuePart, RoundUser,
 };
 use crate::commit::{Container, ContainerState, Ledger};
-use crate::id::{AppSlot, ContainerId, NameId, NodeSlot, PartitionId, QueueSlot, Set, UserSlot};
+use crate::id::{
+    AppSlot, ContainerId, NameId, NodeSlot, PartitionId, QueueSlot, Set, UserSlot, java_order,
+};
 use crate::policy::{
     compute_user_limit, current_fair_key, pending_within_limits, resorted, user_value,
 };
@@ -423,7 +425,7 @@ impl<'a> Extraction<'a> {
         }
         for app in apps {
             app.live.sort_by_key(|&at| containers[at].id);
-            app.reserved.sort_by_key(|&at| containers[at].id);
+            in_map_order(&mut app.reserved, containers, &nodes);
         }
         nodes
     }
@@ -451,4 +453,30 @@ impl<'a> Extraction<'a> {
             created_ms: row.created_ms,
         })
     }
+}
+
+/// Puts the reservations of an application in the order in which the reference walks them: by key, then by node,
+/// each in a hash map.
+// As SchedulerApplicationAttempt.getReservedContainers.
+fn in_map_order(reserved: &mut Vec<usize>, containers: &[RoundContainer], nodes: &[RoundNode]) {
+    if reserved.len() < 2 {
+        return;
+    }
+    reserved.sort_by_key(|&at| containers[at].id);
+    let mut by_key: Vec<Vec<usize>> = Vec::new();
+    for &at in reserved.iter() {
+        let key = containers[at].key;
+        match by_key.iter_mut().find(|of| containers[of[0]].key == key) {
+            Some(of) => of.push(at),
+            None => by_key.push(vec![at]),
+        }
+    }
+    for of in &mut by_key {
+        java_order::sort(of, 0, |&at| nodes[containers[at].node].java_hash);
+    }
+    java_order::sort(&mut by_key, 0, |of| {
+        let key = containers[of[0]].key;
+        java_order::scheduler_key_hash(key.priority, key.request_id)
+    });
+    *reserved = by_key.concat();
 }

@@ -323,10 +323,15 @@ impl Sequential {
             .ok_or_else(|| NodeError::Unknown(node.clone()))?;
         self.note_report(slot);
         let reply = self.ledger.take_report(slot, report);
+        let changes_later = self.ledger.has_follow_ups();
         if !self.ledger.state().settings.asynchronous.enabled {
             self.schedule_heartbeat(slot);
         }
         self.follow_up();
+        // What the round came to was decided before the node shrank or its containers were killed.
+        if changes_later {
+            self.note_nodes();
+        }
         Ok(reply)
     }
 

@@ -20,7 +20,13 @@ use super::verdict::Verdict;
 
 mod applications;
 
+/// The code of what a refused refresh leaves behind when the way back is refused as well.
+pub(super) const HALF_APPLIED: &str = "REFRESH_HALF_APPLIED";
+
 type Pairs = BTreeMap<String, String>;
+
+/// What follows the path of a queue that a refresh must not drop.
+const KEPT: &str = " cannot be deleted from the capacity scheduler configuration";
 
 /// The engine and what the resource manager around it remembers.
 #[derive(Debug)]
@@ -30,6 +36,8 @@ pub(super) struct Player<'a> {
     engine: Sequential,
     preemption: Rescheduler,
     config: Pairs,
+    /// Whether the way back of a refused refresh was refused as well.
+    half_applied: bool,
     /// Where each application ever submitted stood after the last step.
     seen: BTreeMap<u32, Option<AppStage>>,
 }
@@ -44,8 +52,13 @@ pub(super) fn play(scenario: &Scenario, reference: Reference) -> Result<Verdict>
         let actual = player.step(&step.action)?;
         let verdict = Verdict::of_step(i, step.shown(), differences(&step.expect, &actual));
         if !verdict.passed() {
-            return Ok(verdict);
+            return Ok(if player.half_applied {
+                Verdict::Deliberate(HALF_APPLIED.to_owned())
+            } else {
+                verdict
+            });
         }
+        player.note_refusal(&step.expect);
     }
     Ok(Verdict::Passed)
 }
@@ -127,6 +140,7 @@ impl<'a> Player<'a> {
             engine,
             preemption,
             config: scenario.config.clone(),
+            half_applied: false,
             seen: BTreeMap::new(),
         }
     }
@@ -134,6 +148,23 @@ impl<'a> Player<'a> {
     /// The engine, to be read.
     pub(super) fn engine(&self) -> &Sequential {
         &self.engine
+    }
+
+    /// Whether a refused refresh is applied in part in the reference.
+    pub(super) const fn is_half_applied(&self) -> bool {
+        self.half_applied
+    }
+
+    /// Looks at a recorded refusal of a refresh. One that names a queue that only the refused
+    /// configuration has is that of the way back: the reference kept the queue.
+    // As CapacityScheduler.reinitialize with CapacitySchedulerConfigValidator.
+    pub(super) fn note_refusal(&mut self, recorded: &Value) {
+        let message = recorded["error"]["message"].as_str().unwrap_or_default();
+        let queue = message.split_once(KEPT).map(|(path, _)| path);
+        self.half_applied |= queue.is_some_and(|path| {
+            let mut queues = self.engine.ledger().state().queues.iter();
+            !queues.any(|row| &*row.settings.path == path)
+        });
     }
 
     /// Replaces the whole configuration.
@@ -333,6 +364,7 @@ impl<'a> Player<'a> {
         } else {
             error(out, "invalid_configuration");
             if let Ok((present, _)) = settings(site, &self.config, &self.options) {
+                self.half_applied |= self.engine.check_reconfigure(&present).is_err();
                 let refused = fresh.map(|(refused, _)| refused);
                 self.engine.reapply(refused, present);
             }

@@ -399,7 +399,8 @@ impl Cluster {
     /// Registers all nodes.
     pub(crate) fn register(&self, engine: &mut Sequential) -> Result<()> {
         let spec = |node: &NodeLine| -> Result<NodeSpec> {
-            let name = NodeName::new(&node.host, 0).map_err(|error| anyhow!("{error}"))?;
+            let name = NodeName::new(&node.host, 0)
+                .map_err(|error| anyhow::Error::new(Problem(format!("a node: {error}"))))?;
             let mut spec = NodeSpec::new(name, node.size);
             spec.partition.clone_from(&node.partition);
             Ok(spec)

@@ -126,6 +126,8 @@ impl Ledger {
         let departed = self.history.come_back(&spec.name);
         if let Some(slot) = departed {
             node.tags = std::mem::take(&mut self.state.nodes[slot].tags);
+            // As RMNodeLabelsManager.deactivateNode: labels that were set once stay known.
+            node.labelled |= self.state.nodes[slot].labelled;
         }
         let slot = if let Some(slot) = departed.or_else(|| self.registry.take_free_node()) {
             node.incarnation = self.state.nodes[slot].incarnation + 1;

@@ -88,6 +88,7 @@ impl Walk<'_> {
         if !self.settings.scheduler.legacy_queue_mode {
             return Ok(());
         }
+        check_created_modes(self.state, new, &created)?;
         let created: Vec<&QueueSettings> = created.iter().collect();
         check_children(self.state, old, new, &listed, &created)
     }
@@ -245,6 +246,41 @@ fn check_modes(
         }
     }
     if u8::from(percent) + u8::from(weight) + u8::from(absolute) > 1 {
+        return Err(RefreshError::MixedModes(new.path.to_string()));
+    }
+    Ok(())
+}
+
+/// The leaves of a managed parent go by one mode on all labels. A percentage counts where the leaf
+/// has it: the refresh takes it from leaves without applications.
+// As AbstractParentQueue.getCapacityConfigurationTypeForQueues when resources are divided.
+fn check_created_modes(
+    state: &State,
+    new: &QueueSettings,
+    created: &[QueueSettings],
+) -> Result<(), RefreshError> {
+    if new.kind != QueueKind::ManagedParent {
+        return Ok(());
+    }
+    let has = |leaf: &QueueSettings, mode: fn(&LegacyCapacity) -> bool| {
+        let mut parts = leaf.partitions.values();
+        parts.any(|part| mode(&part.capacity.legacy))
+    };
+    let is_used = |leaf: &QueueSettings| {
+        let mut queues = state.queues.iter();
+        let row = queues.find(|row| row.settings.path == leaf.path && row.is_leaf());
+        row.is_some_and(|row| {
+            let leaf = row.as_leaf();
+            !leaf.active.is_empty() || !leaf.waiting.is_empty()
+        })
+    };
+    let weighs = |leaf: &QueueSettings| has(leaf, |mode| matches!(mode, LegacyCapacity::Weight(_)));
+    let shares = |leaf: &QueueSettings| {
+        let percent =
+            |mode: &LegacyCapacity| matches!(mode, LegacyCapacity::Percent(p) if *p > 0.0);
+        has(leaf, percent) && is_used(leaf)
+    };
+    if created.iter().any(weighs) && created.iter().any(shares) {
         return Err(RefreshError::MixedModes(new.path.to_string()));
     }
     Ok(())

@@ -133,11 +133,15 @@ fn grant(pot: &Pot, child: &mut Child, i: usize, wanted: f64, overall: f64) -> f
 }
 
 /// Weighted shares are rounded to the nearest unit, others down.
-// As DefaultQueueResourceRoundingStrategy.
+///
+/// The fraction decides, not the sum with one half: that sum is 1 for the number just below one half.
+// As DefaultQueueResourceRoundingStrategy with Math.round.
 fn rounded(amount: f64, phase: VectorPhase) -> f64 {
-    match phase {
-        VectorPhase::Weight => (amount + 0.5).floor(),
-        VectorPhase::Absolute | VectorPhase::Percent => amount.floor(),
+    let whole = amount.floor();
+    if phase == VectorPhase::Weight && amount - whole >= 0.5 {
+        whole + 1.0
+    } else {
+        whole
     }
 }
 
@@ -260,4 +264,19 @@ fn children_on(state: &State, parent: QueueSlot, partition: PartitionId) -> Vec<
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weighted_share_just_below_one_half_is_nothing() {
+        let below = 0.499_999_999_999_999_94;
+        assert_eq!(below + 0.5, 1.0);
+        assert_eq!(rounded(below, VectorPhase::Weight), 0.0);
+        assert_eq!(rounded(0.5, VectorPhase::Weight), 1.0);
+        assert_eq!(rounded(2.49, VectorPhase::Weight), 2.0);
+        assert_eq!(rounded(2.99, VectorPhase::Percent), 2.0);
+    }
 }

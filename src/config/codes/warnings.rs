@@ -179,8 +179,9 @@ pub(super) const WARNINGS: &[CodeEntry] = &[
     entry(
         "W_CREATION_NEVER",
         "The queue is to create queues and never can. In legacy mode the children that it lists need \
-         weights (`1w`), and they count towards `max-queues`. `maximum-queue-depth` is at least 1. A \
-         queue has one way of creation, `auto-create-child-queue` or `auto-queue-creation-v2`. A \
+         weights (`1w`), and they count towards `max-queues`. `maximum-queue-depth` is at least 1. The \
+         template is accepted, goes by the kind of the listed children (weights, in legacy mode), leaves \
+         the queue running, and leaves it a share. A queue has one way of creation, `auto-create-child-queue` or `auto-queue-creation-v2`. A \
          submission to a queue that would be created is refused as one to an unknown queue \
          (YARN-11982).",
     ),
@@ -192,7 +193,8 @@ pub(super) const WARNINGS: &[CodeEntry] = &[
     entry(
         "W_ACL_GROUP",
         "An access list is `users groups`: two lists separated by the first space, each with commas \
-         and no space. `alice, bob` is the user alice and the group bob. Write `alice,bob`.",
+         and no space. `alice, bob` is the user alice and the group bob. Write `alice,bob`. A `*` among \
+         other names, or names joined by `;`, are names that nobody has.",
     ),
     entry(
         "W_ACL_OPEN",

@@ -38,20 +38,13 @@ impl<'a> Effects<'a> {
 
     fn split_at_space(&self, key: &str) -> Option<Diagnostic> {
         let text = self.text(key)?;
-        let (users, groups) = text.split_once(' ')?;
-        let broken = users.trim_end().ends_with(',') || groups.trim_start().starts_with(',');
         let list = access_list(&text);
-        let first = list.groups.first()?;
-        if !broken || list.everybody || list.users.is_empty() {
+        if list.everybody {
             return None;
         }
-        let joined: Vec<&str> = text.split(',').map(str::trim).collect();
-        let message = format!(
-            "`{}` names the group `{}`: users end at the first space",
-            clip(&text),
-            clip(first)
-        );
-        let help = format!("write `{}`, without the space", clip(&joined.join(",")));
+        let (message, help) = group_by_accident(&text, &list)
+            .or_else(|| several_groups(&text, &list))
+            .or_else(|| odd_name(&text, &list))?;
         Some(self.warning("W_ACL_GROUP", key, message, help))
     }
 
@@ -166,6 +159,53 @@ impl<'a> Effects<'a> {
 }
 
 /// The path of a queue in one of its keys.
+/// Users that go on after a comma and a space.
+fn group_by_accident(text: &str, list: &AccessList) -> Option<(String, String)> {
+    let (users, groups) = text.split_once(' ')?;
+    let broken = users.trim_end().ends_with(',') || groups.trim_start().starts_with(',');
+    let first = list.groups.first()?;
+    if !broken || list.users.is_empty() {
+        return None;
+    }
+    let joined: Vec<&str> = text.split(',').map(str::trim).collect();
+    let message = format!(
+        "`{}` names the group `{}`: users end at the first space",
+        clip(text),
+        clip(first)
+    );
+    let help = format!("write `{}`, without the space", clip(&joined.join(",")));
+    Some((message, help))
+}
+
+/// Names with spaces between them: what follows the first one is one group.
+fn several_groups(text: &str, list: &AccessList) -> Option<(String, String)> {
+    let group = list.groups.iter().find(|group| group.contains(' '))?;
+    let message = format!("`{}` names one group `{}`", clip(text), clip(group));
+    let joined: Vec<&str> = text.split_whitespace().collect();
+    let help = format!(
+        "separate names by commas, as in `{}`",
+        clip(&joined.join(","))
+    );
+    Some((message, help))
+}
+
+/// A name that nobody has.
+fn odd_name(text: &str, list: &AccessList) -> Option<(String, String)> {
+    let mut names = list.users.iter().chain(&list.groups);
+    let name = names.find(|name| name.as_str() == "*" || name.contains(';'))?;
+    let message = format!(
+        "`{}` names `{}`, which nobody is called",
+        clip(text),
+        clip(name)
+    );
+    let help = if name.contains(';') {
+        format!("write `{}`, with commas", clip(&text.replace(';', ",")))
+    } else {
+        "write `*` alone for everybody".to_owned()
+    };
+    Some((message, help))
+}
+
 fn path_of<'b>(key: &'b str, name: &str) -> &'b str {
     let path = key.strip_prefix(PREFIX).unwrap_or(key);
     let path = path.strip_suffix(name).unwrap_or(path);

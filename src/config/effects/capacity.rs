@@ -13,13 +13,35 @@ enum MaximumKind {
     /// Percentages and weights: both have a maximum in percent.
     Relative,
     Absolute,
+    /// A weight, which no maximum has; that of a label counts as unset.
+    Weight,
 }
 
 fn kind(text: &str) -> MaximumKind {
     if amount::is_absolute(text) || amount::is_vector(text) {
         MaximumKind::Absolute
+    } else if amount::weight(text).is_some() {
+        MaximumKind::Weight
     } else {
         MaximumKind::Relative
+    }
+}
+
+/// Why a maximum is ignored, and what helps.
+fn mismatch(key: &str, base: &str, wants: MaximumKind, has: MaximumKind) -> (&'static str, String) {
+    match wants {
+        MaximumKind::Absolute => (
+            "its capacity is amounts",
+            format!("give `{key}` amounts too, as in `[memory=8192,vcores=8]`"),
+        ),
+        MaximumKind::Relative if has == MaximumKind::Weight => (
+            "a maximum is no weight",
+            format!("give `{key}` a percentage"),
+        ),
+        MaximumKind::Relative | MaximumKind::Weight => (
+            "its capacity is no amounts",
+            format!("give `{key}` a percentage, or `{base}.capacity` amounts"),
+        ),
     }
 }
 
@@ -47,23 +69,21 @@ impl Effects<'_> {
         }
         let maximum = self.text(key)?;
         let capacity = self.text(&format!("{base}.capacity")).unwrap_or_default();
-        let (has, wants) = (kind(&maximum), kind(&capacity));
+        let wants = match kind(&capacity) {
+            MaximumKind::Weight => MaximumKind::Relative,
+            other => other,
+        };
+        let has = kind(&maximum);
         // The whole cluster is what a queue without a maximum may use anyway.
         if has == wants || matches!(maximum.trim(), "100" | "100.0" | "100.0f" | "-1") {
             return None;
         }
-        let (kind, help) = match wants {
-            MaximumKind::Absolute => (
-                "amounts",
-                format!("give `{key}` amounts too, as in `[memory=8192,vcores=8]`"),
-            ),
-            MaximumKind::Relative => (
-                "no amounts",
-                format!("give `{key}` a percentage, or `{base}.capacity` amounts"),
-            ),
-        };
+        if has == MaximumKind::Weight && !base.contains(".accessible-node-labels.") {
+            return None;
+        }
+        let (why, help) = mismatch(key, base, wants, has);
         let message = format!(
-            "the maximum `{}` of `{}` is ignored: its capacity is {kind}",
+            "the maximum `{}` of `{}` is ignored: {why}",
             clip(&maximum),
             clip(path)
         );

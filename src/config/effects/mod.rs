@@ -21,6 +21,7 @@ use super::properties::{PREFIX, Properties};
 pub(super) fn findings(properties: &Properties, settings: &TreeSettings) -> Vec<Diagnostic> {
     let of = Effects::new(properties, settings);
     let mut all = of.other_files();
+    all.extend(of.unread_types());
     all.extend(of.maximums());
     all.extend(of.creations());
     all.extend(of.priorities());

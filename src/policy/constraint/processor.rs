@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::id::{ApplicationId, NameId, NodeSlot};
-use crate::resource::ResourceVector;
+use crate::resource::{Calculator, ResourceVector};
 
 use super::evaluate::evaluate;
 use super::registry::ConstraintRegistry;
@@ -90,6 +90,7 @@ pub fn place_batch(
     requests: &[BatchRequest],
     nodes: &[BatchNode],
     order: RequestOrder,
+    calculator: Calculator,
     registry: &ConstraintRegistry,
     tags: &mut TagIndex,
 ) -> BatchOutcome {
@@ -97,6 +98,7 @@ pub fn place_batch(
         app,
         requests,
         nodes,
+        calculator,
         constraints: requests
             .iter()
             .map(|request| registry.effective(app, &request.tags, request.constraint.as_ref()))
@@ -202,6 +204,7 @@ struct ProcessorRun<'a> {
     app: ApplicationId,
     requests: &'a [BatchRequest],
     nodes: &'a [BatchNode],
+    calculator: Calculator,
     constraints: Vec<Option<Arc<Constraint>>>,
     available: Vec<ResourceVector>,
     placed: Vec<Placed>,
@@ -245,13 +248,14 @@ impl ProcessorRun<'_> {
     fn accepts(&self, request: usize, node: usize, blacklists: bool) -> bool {
         let asked = &self.requests[request];
         !(blacklists && asked.blacklist.contains(&self.nodes[node].node))
-            && asked.size.fits_in(&self.available[node])
-            && self.holds(request, node)
+            && self.calculator.fits_in(&asked.size, &self.available[node])
+            && self.holds(request, node) == Some(true)
     }
 
-    fn holds(&self, request: usize, at: usize) -> bool {
+    /// Whether the constraint of a request holds on a node; nothing where it cannot be evaluated.
+    fn holds(&self, request: usize, at: usize) -> Option<bool> {
         let Some(constraint) = &self.constraints[request] else {
-            return true;
+            return Some(true);
         };
         let node = &self.nodes[at];
         let view = NodeTags {
@@ -261,7 +265,7 @@ impl ProcessorRun<'_> {
             partition: &node.partition,
             attributes: &node.attributes,
         };
-        evaluate(constraint, self.app, &view) == Ok(true)
+        evaluate(constraint, self.app, &view).ok()
     }
 
     fn count(&mut self, request: usize, node: usize, add: bool) {
@@ -283,12 +287,12 @@ impl ProcessorRun<'_> {
             let mut broken = 0;
             for node in nodes {
                 self.count(request, node, false);
-                if self.holds(request, node) {
-                    self.count(request, node, true);
-                    kept.push(node);
-                } else {
+                if self.holds(request, node) == Some(false) {
                     self.available[node] += self.requests[request].size;
                     broken += 1;
+                } else {
+                    self.count(request, node, true);
+                    kept.push(node);
                 }
             }
             if broken > 0 {
@@ -323,6 +327,7 @@ mod tests {
     use crate::policy::{Applications, parse_constraint};
 
     const APP: ApplicationId = ApplicationId::new(1);
+    const DOMINANT: Calculator = Calculator::Dominant { types: 2 };
 
     fn nodes(count: u32, memory: i64) -> Vec<BatchNode> {
         let nodes = (0..count).map(|node| BatchNode {
@@ -348,7 +353,7 @@ mod tests {
     fn run(requests: &[BatchRequest], nodes: &[BatchNode], order: RequestOrder) -> BatchOutcome {
         let mut tags = TagIndex::new();
         let registry = ConstraintRegistry::new();
-        let outcome = place_batch(APP, requests, nodes, order, &registry, &mut tags);
+        let outcome = place_batch(APP, requests, nodes, order, DOMINANT, &registry, &mut tags);
         for node in nodes {
             let left = tags.on_node(node.node, &Applications::All, "a");
             assert_eq!(left, 0, "temporary tags are taken back");
@@ -454,9 +459,33 @@ mod tests {
             &[request("a", 4, None)],
             &nodes(4, 4096),
             RequestOrder::Serial,
+            DOMINANT,
             &registry,
             &mut tags,
         );
         assert_eq!(places(&outcome), [(0, 0), (0, 2)]);
+    }
+
+    #[test]
+    fn what_fits_is_decided_by_the_calculator() {
+        let mut large = request("a", 1, None);
+        large.size = ResourceVector::of(&[1024, 99]);
+        let placed = |calculator| {
+            let (registry, mut tags) = (ConstraintRegistry::new(), TagIndex::new());
+            let order = RequestOrder::Serial;
+            let asked = [large.clone()];
+            let outcome = place_batch(
+                APP,
+                &asked,
+                &nodes(1, 4096),
+                order,
+                calculator,
+                &registry,
+                &mut tags,
+            );
+            outcome.placed.len()
+        };
+        assert_eq!(placed(DOMINANT), 0);
+        assert_eq!(placed(Calculator::MemoryOnly { types: 2 }), 1);
     }
 }
