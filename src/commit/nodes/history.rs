@@ -3,7 +3,7 @@
 //! Tests: `tests/inputs/requests.rs`.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::{NodeName, NodeSlot};
 use crate::resource::ResourceVector;
@@ -13,6 +13,8 @@ use crate::resource::ResourceVector;
 pub(in crate::commit) struct NodeHistory {
     /// Nodes that left with tags on them, which count until they come back.
     departed: BTreeMap<NodeName, NodeSlot>,
+    /// Nodes that left after their labels were set. Setting what they are changes nothing once they are back.
+    labelled: BTreeSet<NodeName>,
     /// Position of each node in the order of registrations.
     registered_at: Vec<u64>,
     registrations: u64,
@@ -54,6 +56,17 @@ impl NodeHistory {
     /// Keeps the slot of a node that left with tags on it.
     pub(in crate::commit) fn depart(&mut self, name: NodeName, slot: NodeSlot) {
         self.departed.insert(name, slot);
+    }
+
+    /// Keeps that the labels of a node were set, when it leaves.
+    // As RMNodeLabelsManager.deactivateNode.
+    pub(in crate::commit) fn keep_labelled(&mut self, name: NodeName) {
+        self.labelled.insert(name);
+    }
+
+    /// Whether the labels of a node were set before it left.
+    pub(in crate::commit) fn was_labelled(&self, name: &NodeName) -> bool {
+        self.labelled.contains(name)
     }
 
     /// The slot of a node that comes back.

@@ -123,11 +123,10 @@ impl Ledger {
         let partition = known_label(&self.registry, &self.state, &spec.partition)?;
         check_rack(&spec.rack)?;
         let mut node = self.node_of(spec, partition, total);
+        node.labelled |= self.history.was_labelled(&spec.name);
         let departed = self.history.come_back(&spec.name);
         if let Some(slot) = departed {
             node.tags = std::mem::take(&mut self.state.nodes[slot].tags);
-            // As RMNodeLabelsManager.deactivateNode: labels that were set once stay known.
-            node.labelled |= self.state.nodes[slot].labelled;
         }
         let slot = if let Some(slot) = departed.or_else(|| self.registry.take_free_node()) {
             node.incarnation = self.state.nodes[slot].incarnation + 1;
@@ -201,6 +200,9 @@ impl Ledger {
         self.state.node_count = self.registry.node_count();
         self.history.totals_changed();
         self.state.partitions[partition].leave(slot);
+        if self.state.nodes[slot].labelled {
+            self.history.keep_labelled(name.clone());
+        }
         if self.state.nodes[slot].tags.is_empty() {
             self.registry.free_node(slot);
         } else {
