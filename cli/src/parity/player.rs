@@ -21,7 +21,7 @@ use super::verdict::Verdict;
 mod applications;
 
 /// The code of what a refused refresh leaves behind when the way back is refused as well.
-pub(super) const HALF_APPLIED: &str = "REFRESH_HALF_APPLIED";
+const HALF_APPLIED: &str = "REFRESH_HALF_APPLIED";
 
 type Pairs = BTreeMap<String, String>;
 
@@ -52,11 +52,7 @@ pub(super) fn play(scenario: &Scenario, reference: Reference) -> Result<Verdict>
         let actual = player.step(&step.action)?;
         let verdict = Verdict::of_step(i, step.shown(), differences(&step.expect, &actual));
         if !verdict.passed() {
-            return Ok(if player.half_applied {
-                Verdict::Deliberate(HALF_APPLIED.to_owned())
-            } else {
-                verdict
-            });
+            return Ok(player.explained(verdict));
         }
         player.note_refusal(&step.expect);
     }
@@ -150,9 +146,13 @@ impl<'a> Player<'a> {
         &self.engine
     }
 
-    /// Whether a refused refresh is applied in part in the reference.
-    pub(super) const fn is_half_applied(&self) -> bool {
-        self.half_applied
+    /// The verdict on a step that differs: what a half-applied refresh leaves behind explains it.
+    pub(super) fn explained(&self, verdict: Verdict) -> Verdict {
+        if self.half_applied {
+            Verdict::Deliberate(HALF_APPLIED.to_owned())
+        } else {
+            verdict
+        }
     }
 
     /// Looks at a recorded refusal of a refresh. One that names a queue that only the refused

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::compare::{Difference, differences};
 use super::configuration::{drop_parts, outcome};
-use super::player::{HALF_APPLIED, Player};
+use super::player::Player;
 use super::scenario::{Action, Scenario, Step};
 use super::setting::{Accepted, Refused, Setting};
 use super::verdict::{Verdict, judge};
@@ -44,11 +44,7 @@ pub(super) fn play(scenario: &Scenario, reference: Reference) -> Result<Verdict>
         };
         let verdict = Verdict::of_step(i, step.shown(), found);
         if !verdict.passed() {
-            return Ok(if player.is_half_applied() {
-                Verdict::Deliberate(HALF_APPLIED.to_owned())
-            } else {
-                verdict
-            });
+            return Ok(player.explained(verdict));
         }
         player.note_refusal(&step.expect);
     }
