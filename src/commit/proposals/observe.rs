@@ -14,12 +14,12 @@ use crate::snapshot::State;
 /// What looks leave behind that find nothing to place: counters of asks, limits of leaves, reservations that are kept.
 /// Who knows the result of a look writes it here without looking.
 #[derive(Debug)]
-pub struct Looks<'a> {
+pub struct LookResults<'a> {
     state: &'a mut State,
     outbox: &'a mut Outbox,
 }
 
-impl Looks<'_> {
+impl LookResults<'_> {
     /// Counts looks that found nothing, each so many times over.
     pub fn repeat(&mut self, looks: &[CounterMove], times: u64) {
         let grown = |counter: i32, by: i32| {
@@ -99,8 +99,8 @@ impl Looks<'_> {
 
 impl Ledger {
     /// What looks leave behind, to be written without a look.
-    pub fn looks(&mut self) -> Looks<'_> {
-        Looks {
+    pub fn looks(&mut self) -> LookResults<'_> {
+        LookResults {
             state: &mut self.state,
             outbox: &mut self.outbox,
         }
