@@ -42,7 +42,7 @@ pub use crate::queue::{
     TreeSettings, UnknownReference,
 };
 pub use crate::rescheduler::{
-    AppVerdict, Rescheduler, Settings as PreemptionSettings, Taken, WhyNot,
+    AppVerdict, AskedBack, Rescheduler, Settings as PreemptionSettings, Taken, WhyNot,
 };
 pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
 pub use crate::runtime::{

@@ -62,6 +62,59 @@ crate::closed_enum!(WhyNot {
     Killable => "KILLABLE",
 });
 
+impl WhyNot {
+    /// What the word means, as a part of a sentence.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Off => "preemption is off",
+            Self::NotActive => "an application that waits for its master is no demand",
+            Self::UserAtLimit => {
+                "its user is at the user limit, and what is beyond it is no demand"
+            }
+            Self::QueueAtGuarantee => {
+                "its queue has its guarantee, and nothing is taken from other queues for more"
+            }
+            Self::ParentAtShare => "the queues above it have nothing to give it",
+            Self::Protected => "the queues above their guarantees are protected",
+            Self::NobodyAboveShare => "no other queue uses more than its guarantee",
+            Self::DeadZone => "the queues above their guarantees are too little above them",
+            Self::RoundedAway => {
+                "what is to be taken is nothing after the natural termination factor"
+            }
+            Self::BudgetSpent => "the limit of the round has no room for a container",
+            Self::NoSuitableContainer => {
+                "what is to be taken is less than any container that may be taken"
+            }
+            Self::ObserveOnly => "containers are chosen, and the policy only observes",
+            Self::AwaitingDeadline => "containers are asked back",
+            Self::Killable => "containers may be killed once their place is needed",
+        }
+    }
+}
+
+/// A container that was asked back or chosen for a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AskedBack {
+    /// The container.
+    pub container: ContainerId,
+    /// The rule that chose it; nothing for one that may be killed already.
+    pub rule: Option<PreemptionReason>,
+    /// The time in ms from which on it may be killed; nothing where no time runs.
+    pub until_ms: Option<u64>,
+}
+
+impl AskedBack {
+    const fn killable(container: ContainerId) -> Self {
+        Self {
+            container,
+            rule: None,
+            until_ms: None,
+        }
+    }
+}
+
 /// What preemption does, or does not do, for one application that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -76,9 +129,8 @@ pub struct AppVerdict {
     pub reason: WhyNot,
     /// Queues that show it: who is protected, who is in the dead zone, who gives.
     pub queues: Vec<Arc<str>>,
-    /// Containers that were asked back or chosen for its queue, with the time in ms from which on
-    /// they may be killed; nothing where no time runs.
-    pub containers: Vec<(ContainerId, Option<u64>)>,
+    /// Containers that were asked back or chosen for its queue.
+    pub containers: Vec<AskedBack>,
 }
 
 impl AppVerdict {
@@ -86,6 +138,15 @@ impl AppVerdict {
     #[must_use]
     pub fn token(&self) -> &'static str {
         self.reason.name()
+    }
+
+    /// The rules that chose the containers, each once.
+    #[must_use]
+    pub fn rules(&self) -> Vec<PreemptionReason> {
+        let mut rules: Vec<_> = self.containers.iter().filter_map(|of| of.rule).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        rules
     }
 }
 
@@ -98,13 +159,16 @@ impl std::fmt::Display for AppVerdict {
         if !self.queues.is_empty() {
             write!(f, "; {}", self.queues.join(", "))?;
         }
-        if let Some((container, deadline)) = self.containers.first() {
-            write!(f, "; {container}")?;
+        if let Some(first) = self.containers.first() {
+            write!(f, "; {}", first.container)?;
             if self.containers.len() > 1 {
                 write!(f, " and {} more", self.containers.len() - 1)?;
             }
-            if let Some(deadline) = deadline {
-                write!(f, " until {deadline} ms")?;
+            for rule in self.rules() {
+                write!(f, " by {}", rule.name())?;
+            }
+            if let Some(until_ms) = first.until_ms {
+                write!(f, " until {until_ms} ms")?;
             }
         }
         Ok(())
@@ -112,7 +176,7 @@ impl std::fmt::Display for AppVerdict {
 }
 
 /// What is the same for all applications of a leaf on a partition.
-type Finding = (WhyNot, Vec<Arc<str>>, Vec<(ContainerId, Option<u64>)>);
+type Finding = (WhyNot, Vec<Arc<str>>, Vec<AskedBack>);
 
 struct Explainer<'a> {
     view: &'a RoundInput,
@@ -283,18 +347,22 @@ impl Explainer<'_> {
             })
             .collect();
         (claims && !killable.is_empty()).then(|| {
-            let ids = killable.iter().map(|&at| (view.containers[at].id, None));
-            let ids = ids.collect();
+            let ids = killable.iter().map(|&at| view.containers[at].id);
+            let ids = ids.map(AskedBack::killable).collect();
             (WhyNot::Killable, self.givers(killable.iter().copied()), ids)
         })
     }
 
-    fn times(&self, chosen: &[&(usize, PreemptionReason)]) -> Vec<(ContainerId, Option<u64>)> {
+    fn times(&self, chosen: &[&(usize, PreemptionReason)]) -> Vec<AskedBack> {
         let time = |&&(at, reason): &&(usize, PreemptionReason)| {
-            let id = self.view.containers[at].id;
-            let asked = self.memory.asked_at(id);
+            let container = self.view.containers[at].id;
+            let asked = self.memory.asked_at(container);
             let wait = self.settings.wait_ms(reason);
-            (id, asked.map(|asked| asked.saturating_add(wait)))
+            AskedBack {
+                container,
+                rule: Some(reason),
+                until_ms: asked.map(|asked| asked.saturating_add(wait)),
+            }
         };
         chosen.iter().map(time).collect()
     }

@@ -25,7 +25,7 @@ mod scene;
 mod settings;
 mod view;
 
-pub use explain::{AppVerdict, WhyNot};
+pub use explain::{AppVerdict, AskedBack, WhyNot};
 pub use policy::{Rescheduler, Taken};
 pub use round::{Memory, RoundPlan, plan};
 pub use settings::{IntraQueueOrder, IntraQueueSettings, QueuePrioritySettings, Settings};

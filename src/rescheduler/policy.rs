@@ -31,6 +31,10 @@ pub struct Rescheduler {
     /// Applications that waited in some round, by what the round did for them; kept with the
     /// record.
     waits: [u64; WhyNot::ALL.len()],
+    /// Rounds so far.
+    rounds: u64,
+    /// What the last round did for each application that waited then; kept with the record.
+    verdicts: Vec<AppVerdict>,
 }
 
 /// What was chosen so far, by application and reason.
@@ -81,6 +85,22 @@ impl Rescheduler {
         WhyNot::ALL.iter().copied().zip(self.waits)
     }
 
+    /// Rounds so far.
+    #[must_use]
+    pub const fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// What the last round did for an application; nothing when it did not wait then, and unless the
+    /// policy records.
+    #[must_use]
+    pub fn last_verdict(&self, app: ApplicationId) -> Option<&AppVerdict> {
+        let at = self
+            .verdicts
+            .binary_search_by_key(&app, |verdict| verdict.app);
+        at.ok().map(|at| &self.verdicts[at])
+    }
+
     /// Containers and reservations chosen so far for a reason, also when the policy only observes.
     #[must_use]
     pub fn count(&self, reason: PreemptionReason) -> u64 {
@@ -93,8 +113,9 @@ impl Rescheduler {
         if !self.settings.is_active() {
             return Verdicts::default();
         }
+        let names = partition_names(ledger);
         decide_here(ledger, |view, limits, now_ms| {
-            self.decide(view, limits, now_ms)
+            self.decide((view, &names), limits, now_ms)
         })
     }
 
@@ -121,17 +142,20 @@ impl Rescheduler {
         explain(&scene.view, &plan, &self.settings, &self.memory, &names)
     }
 
+    /// `names`: those of the partitions of the view.
     fn decide(
         &mut self,
-        view: &RoundInput,
+        (view, names): (&RoundInput, &[Arc<str>]),
         limits: &mut dyn LimitLookup,
         now_ms: u64,
     ) -> Vec<Verdict> {
         let plan = plan(view, &self.settings, limits, &mut self.memory, now_ms);
         self.note(view, &plan);
+        self.rounds += 1;
         if self.record.is_some() {
-            let names = vec![Arc::from(""); view.partitions.len()];
-            for verdict in explain(view, &plan, &self.settings, &self.memory, &names) {
+            self.verdicts = explain(view, &plan, &self.settings, &self.memory, names);
+            self.verdicts.sort_by_key(|verdict| verdict.app);
+            for verdict in &self.verdicts {
                 self.waits[verdict.reason.index()] += 1;
             }
         }
@@ -194,14 +218,14 @@ impl Monitor for Rescheduler {
             return Verdicts::default();
         }
         let settings = self.settings.clone();
-        let scene = access.inspect(move |ledger| look(ledger, &settings));
-        let Ok(mut scene) = scene else {
+        let look = move |ledger: &Ledger| (look(ledger, &settings), partition_names(ledger));
+        let Ok((mut scene, names)) = access.inspect(look) else {
             return Verdicts::default();
         };
         let (view, limits) = (&scene.view, &mut scene.limits);
         Verdicts {
             observations: Vec::new(),
-            verdicts: self.decide(view, limits, scene.now_ms),
+            verdicts: self.decide((view, &names), limits, scene.now_ms),
         }
     }
 

@@ -419,10 +419,16 @@ fn containers_on_their_way_are_named_with_their_deadline() {
         .find(|verdict| verdict.app == ApplicationId::new(2))
         .unwrap();
     assert_eq!(verdict.token(), "AWAITING_DEADLINE");
-    let mut known: Vec<_> = verdict.containers.iter().map(|&(id, _)| id).collect();
+    let mut known: Vec<_> = verdict.containers.iter().map(|of| of.container).collect();
     known.sort_unstable();
     assert_eq!(known, marks);
-    assert!(verdict.containers.iter().all(|&(_, at)| at == Some(1000)));
+    assert!(
+        verdict
+            .containers
+            .iter()
+            .all(|of| of.until_ms == Some(1000))
+    );
+    assert_eq!(verdict.rules(), [PreemptionReason::OverGuarantee]);
     assert_eq!(verdict.queues.concat(), "root.a");
     assert_eq!(
         scene.preempt(),

@@ -197,7 +197,9 @@ impl Scheduler for Watched<'_> {
 
     fn advance(&mut self, to_ms: u64) {
         self.show();
+        let rounds = self.engine.preemption().rounds();
         self.engine.advance(to_ms);
+        self.changed |= self.engine.preemption().rounds() != rounds;
         self.now_ms = to_ms;
         self.gather();
     }

@@ -1,10 +1,11 @@
 //! One application followed through a run: what it waited for, moment by moment, and what was refused.
 
 use capsched::api::{
-    AppSpec, ApplicationId, Finding, NextStep, SettingsEditor, Stepped, Timeline, WaitExplainer,
-    Waiting, next_steps_of_refusal,
+    AppSpec, ApplicationId, Finding, NextStep, SettingsEditor, Stepped, Timeline, UnderWay,
+    WaitExplainer, Waiting, next_steps_of_refusal,
 };
 
+use super::preempted::{RoundSpan, Rounds};
 use crate::play::Onlooker;
 
 /// A refusal with its moment.
@@ -23,8 +24,20 @@ pub(super) struct Followed<'a> {
     app: ApplicationId,
     editor: &'a dyn SettingsEditor,
     timeline: Timeline,
+    rounds: Rounds,
     refused: Vec<Refused>,
     over: bool,
+}
+
+/// What was seen of an application.
+#[derive(Clone, Debug)]
+pub(super) struct Course {
+    /// What it waited for.
+    pub(super) timeline: Timeline,
+    /// What rounds of preemption did for it.
+    pub(super) rounds: Vec<RoundSpan>,
+    /// Its submission and calls that were refused.
+    pub(super) refused: Vec<Refused>,
 }
 
 impl<'a> Followed<'a> {
@@ -33,17 +46,23 @@ impl<'a> Followed<'a> {
             app,
             editor,
             timeline: Timeline::default(),
+            rounds: Rounds::default(),
             refused: Vec::new(),
             over: false,
         }
     }
 
     /// What was seen up to the last moment.
-    pub(super) fn finish(mut self, at_ms: u64) -> (Timeline, Vec<Refused>) {
+    pub(super) fn finish(mut self, at_ms: u64) -> Course {
         if !self.over {
             self.timeline.end(at_ms);
         }
-        (self.timeline, self.refused)
+        let ended = self.timeline.spans().last().map(|last| last.to_ms);
+        Course {
+            rounds: self.rounds.finish(ended.unwrap_or(at_ms)),
+            timeline: self.timeline,
+            refused: self.refused,
+        }
     }
 
     fn refuse(&mut self, at_ms: u64, finding: Finding, steps: Vec<NextStep>) {
@@ -64,12 +83,23 @@ impl Onlooker for Followed<'_> {
         let Some(slot) = ledger.app(self.app) else {
             return;
         };
-        let waits = WaitExplainer::new(ledger.state()).waiting(slot);
+        let under_way = UnderWay {
+            preemption: engine
+                .preemption()
+                .last_verdict(self.app)
+                .cloned()
+                .into_iter()
+                .collect(),
+            ..UnderWay::default()
+        };
+        let explainer = WaitExplainer::new(ledger.state());
+        let waits = explainer.with(under_way).waiting(slot);
         let containers = waits.iter().map(|wait| wait.containers).sum();
         let rank = |wait: &&Waiting| (wait.finding.reason, std::cmp::Reverse(wait.containers));
         let first = waits.iter().min_by_key(rank);
         self.timeline
             .note(at_ms, first.map(|wait| &wait.finding), containers);
+        self.rounds.look(at_ms, self.app, engine);
     }
 
     fn refused(&mut self, at_ms: u64, app: &AppSpec, (why, engine): (Finding, &Stepped)) {

@@ -1,14 +1,16 @@
 //! Explanations as JSON, in the form that `docs/reference/why.md` describes.
 
 use capsched::api::{
-    AppStage, Evidence, Explanation, Finding, KeyExplanation, KeyOnNode, NextStep, NodeName,
-    Position, Timeline, WaitSpan,
+    AppStage, AppVerdict, Evidence, Explanation, Finding, KeyExplanation, KeyOnNode, NextStep,
+    NodeName, Position, Timeline, WaitSpan,
 };
+use capsched::metrics::Closed as _;
 use serde_json::{Value, json};
 
 use super::Answer;
 use super::groups::{Group, Groups};
 use super::jobs::{Job, Jobs};
+use super::preempted::RoundSpan;
 use crate::play::Origin;
 
 /// Version of the form; it grows when a field changes its meaning or goes.
@@ -16,7 +18,7 @@ const VERSION: u32 = 1;
 
 /// The answer about an application.
 pub(super) fn of_app(answer: &Answer<'_>, origin: &Origin) -> Value {
-    let refused = answer.refused.iter();
+    let refused = answer.course.refused.iter();
     let refused = refused.map(|refused| {
         json!({"at_ms": refused.at_ms, "why": finding(&refused.finding, origin),
             "would_help": steps(&refused.steps)})
@@ -28,7 +30,36 @@ pub(super) fn of_app(answer: &Answer<'_>, origin: &Origin) -> Value {
         "waits": answer.now.as_ref().map(|now| explanation(now, origin)),
         "would_help": steps(&answer.steps),
         "refused": refused.collect::<Vec<Value>>(),
-        "timeline": timeline(&answer.timeline, origin),
+        "timeline": timeline(&answer.course.timeline, origin),
+        "preemption_timeline": answer.course.rounds.iter().map(rounds).collect::<Vec<Value>>(),
+        "preemption_took": answer.taken.iter().map(|taken| json!({
+            "rule": taken.reason.name(), "containers": taken.containers,
+            "size": taken.size.values(origin.types()),
+        })).collect::<Vec<Value>>(),
+    })
+}
+
+/// Rounds of preemption that found the same.
+fn rounds(span: &RoundSpan) -> Value {
+    let mut shown = verdict(&span.verdict);
+    shown["from_ms"] = json!(span.from_ms);
+    shown["to_ms"] = json!(span.to_ms);
+    shown["most_containers"] = json!(span.containers);
+    shown
+}
+
+/// What preemption does for an application.
+fn verdict(verdict: &AppVerdict) -> Value {
+    let containers = verdict.containers.iter().map(|of| {
+        json!({"container": of.container.to_string(), "rule": of.rule.map(|rule| rule.name()),
+            "deadline_ms": of.until_ms})
+    });
+    json!({
+        "token": verdict.token(),
+        "meaning": verdict.reason.meaning(),
+        "queues": verdict.queues.iter().map(|queue| &**queue).collect::<Vec<_>>(),
+        "rules": verdict.rules().iter().map(|rule| rule.name()).collect::<Vec<_>>(),
+        "containers": containers.collect::<Vec<Value>>(),
     })
 }
 
@@ -105,13 +136,7 @@ pub(super) fn explanation(app: &Explanation, origin: &Origin) -> Value {
         "secondary": secondary.map(|found| finding(found, origin)).collect::<Vec<Value>>(),
         "keys": app.keys.iter().map(|of| key(of, origin.types())).collect::<Vec<Value>>(),
         "position": app.position.as_ref().map(position),
-        "preemption": app.preemption.as_ref().map(|verdict| json!({
-            "token": verdict.token(),
-            "queues": verdict.queues.iter().map(|queue| &**queue).collect::<Vec<_>>(),
-            "containers": verdict.containers.iter().map(|(id, until)| json!({
-                "container": id.to_string(), "deadline_ms": until,
-            })).collect::<Vec<Value>>(),
-        })),
+        "preemption": app.preemption.as_ref().map(verdict),
     })
 }
 

@@ -7,7 +7,9 @@ mod followed;
 mod groups;
 mod jobs;
 mod json;
+mod preempted;
 mod shown;
+mod shown_rounds;
 mod source;
 
 use std::path::{Path, PathBuf};
@@ -15,12 +17,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use capsched::api::{Explanation, NextStep, NodeName, Stepped, next_steps, why_not as conditions};
+use capsched::api::{
+    Explanation, NextStep, NodeName, Stepped, Taken, next_steps, why_not as conditions,
+};
 
 use crate::output::{PROBLEM, Problem, line, put};
 use crate::play::Origin;
 use crate::values::virtual_ms;
-use followed::{Followed, Refused};
+use followed::{Course, Followed};
 use groups::{GroupBy, Groups};
 
 pub(crate) use jobs::{Job, Jobs};
@@ -145,8 +149,10 @@ struct Answer<'a> {
     now: Option<Explanation>,
     /// What was seen to help, on a copy of the engine then.
     steps: Vec<NextStep>,
-    refused: Vec<Refused>,
-    timeline: capsched::api::Timeline,
+    /// What was refused, what it waited for, and what rounds of preemption did for it.
+    course: Course,
+    /// What preemption took of it.
+    taken: Vec<Taken>,
 }
 
 fn of_app(args: &WhyArgs, source: Source, job: &Job) -> Result<ExitCode> {
@@ -165,28 +171,30 @@ fn of_app(args: &WhyArgs, source: Source, job: &Job) -> Result<ExitCode> {
     } else {
         put(&shown::of_app(&answer, &stage.about()));
     }
-    Ok(exit(answer.now.is_some() || !answer.refused.is_empty()))
+    Ok(exit(
+        answer.now.is_some() || !answer.course.refused.is_empty(),
+    ))
 }
 
 /// Repeats a run up to a moment and explains one application there.
 fn answer<'a>(stage: &Stage, job: &'a Job, until_ms: Option<u64>) -> Result<Answer<'a>> {
     let editor = stage.editor();
     let mut followed = Followed::new(job.app, editor.as_ref());
-    let (at_ms, now, steps) = stage.observe(until_ms, &mut followed, |at_ms, engine| {
+    let (at_ms, now, steps, taken) = stage.observe(until_ms, &mut followed, |at_ms, engine| {
         let now = engine.explain(job.app);
         let steps = now
             .as_ref()
             .map(|now| next_steps(engine, now, editor.as_ref()));
-        (at_ms, now, steps.unwrap_or_default())
+        let taken = preempted::taken_of(job.app, engine);
+        (at_ms, now, steps.unwrap_or_default(), taken)
     })?;
-    let (timeline, refused) = followed.finish(at_ms);
     Ok(Answer {
         job,
         at_ms,
         now,
         steps,
-        refused,
-        timeline,
+        course: followed.finish(at_ms),
+        taken,
     })
 }
 

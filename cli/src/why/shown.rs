@@ -9,7 +9,7 @@ use capsched::api::{
 use std::sync::Arc;
 
 use super::jobs::Job;
-use super::{About, Answer};
+use super::{About, Answer, shown_rounds};
 use crate::play::{Origin, grouped, virtual_time, wrapped};
 
 /// Columns in front of what is said.
@@ -32,16 +32,18 @@ pub(super) fn of_app(answer: &Answer<'_>, about: &About) -> String {
         job.queue.escape_debug(),
         life(job)
     );
-    for refused in &answer.refused {
+    for refused in &answer.course.refused {
         let _ = writeln!(out, "\nrefused at {}", virtual_time(refused.at_ms));
         out.push_str(&finding(&refused.finding, &about.origin));
         out.push_str(&helps(&refused.steps));
     }
     if let Some(now) = &answer.now {
-        out.push_str(&waits(now, answer.at_ms, &answer.timeline, about));
+        out.push_str(&waits(now, answer.at_ms, &answer.course.timeline, about));
         out.push_str(&helps(&answer.steps));
     }
-    out.push_str(&timeline(&answer.timeline, answer.at_ms));
+    out.push_str(&timeline(&answer.course.timeline, answer.at_ms));
+    out.push_str(&shown_rounds::rounds(&answer.course.rounds, answer.at_ms));
+    out.push_str(&shown_rounds::taken(&answer.taken, &about.types));
     out
 }
 
@@ -87,7 +89,7 @@ fn waits(now: &Explanation, at_ms: u64, timeline: &Timeline, about: &About) -> S
         out.push_str(&labelled("order", &order(position)));
     }
     if let Some(verdict) = &now.preemption {
-        out.push_str(&labelled("preemption", &verdict.to_string()));
+        out.push_str(&labelled("preemption", &shown_rounds::sentence(verdict)));
     }
     out
 }

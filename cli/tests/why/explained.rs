@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::{self, folder, generated, run};
-use crate::{job, recorded};
+use crate::{job, recorded, recorded_jobs};
 
 fn why(out: &Path, rest: &[&str]) -> (i32, String, String) {
     run(&[&["why", out.to_str().unwrap()][..], rest].concat())
@@ -170,4 +170,64 @@ fn the_newest_run_below_runs_is_meant_when_none_is_named() {
     let mut command = support::command(&["why", "--at", "10s"]);
     let (_, text, err) = support::captured(&command.current_dir(&folder).output().unwrap());
     assert!(text.contains("3 applications wait"), "{text}{err}");
+}
+
+#[test]
+fn rounds_of_preemption_are_part_of_the_course_of_an_application() {
+    let folder = folder("why-rounds-site");
+    let site = folder.join("yarn-site.xml");
+    let key = "yarn.resourcemanager.monitor.capacity.preemption";
+    let property = |name: &str, value: &str| {
+        format!("<property><name>{key}.{name}</name><value>{value}</value></property>")
+    };
+    let text = [
+        property("total_preemption_per_round", "1.0"),
+        property("natural_termination_factor", "1.0"),
+    ];
+    let text = format!("<configuration>{}</configuration>", text.concat());
+    fs::write(&site, text).unwrap();
+    let jobs = [
+        job("giver", 0, "root.dev", 10, 100),
+        job("taker", 20, "root.prod", 8, 100),
+    ];
+    let site = site.to_str().unwrap();
+    let (out, _) = recorded_jobs("why-rounds", &jobs, &["--preemption", "on", "--site", site]);
+    let found = json(&out, &["taker"]);
+    let rounds = found["preemption_timeline"].as_array().unwrap();
+    let asked = |one: &&Value| one["token"] == "AWAITING_DEADLINE";
+    let asked = rounds.iter().find(asked).unwrap();
+    assert_eq!(asked["queues"], serde_json::json!(["root.dev"]), "{found}");
+    assert_eq!(
+        asked["rules"],
+        serde_json::json!(["over-guarantee"]),
+        "{found}"
+    );
+    let first = &asked["containers"][0];
+    assert!(
+        first["container"].as_str().unwrap().contains("_0001_"),
+        "{found}"
+    );
+    assert!(first["deadline_ms"].as_u64().unwrap() > asked["from_ms"].as_u64().unwrap());
+    let spans = found["timeline"].as_array().unwrap();
+    let under_way = |one: &Value| one["why"]["reason"] == "PREEMPTION_IN_PROGRESS";
+    assert!(spans.iter().any(under_way), "{found}");
+    let taken = json(&out, &["giver"]);
+    assert_eq!(
+        taken["preemption_took"][0]["rule"], "over-guarantee",
+        "{taken}"
+    );
+    let (_, text, _) = why(&out, &["taker"]);
+    for part in [
+        "AWAITING_DEADLINE",
+        "of root.dev: container_",
+        "by the rule over-guarantee",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (_, text, _) = why(&out, &["giver"]);
+    assert!(text.contains("preemption chose "), "{text}");
+    // Without preemption nothing is said of it.
+    let (out, _) = recorded_jobs("why-rounds-off", &jobs, &[]);
+    let found = json(&out, &["taker"]);
+    assert_eq!(found["preemption_timeline"], serde_json::json!([]));
 }
