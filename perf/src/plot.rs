@@ -1,10 +1,10 @@
-//! Line charts as SVG, without any library: what the figures of a report are drawn with.
+//! Line charts as SVG: what the figures of a report are drawn with.
 #![expect(
     clippy::float_arithmetic,
     reason = "positions on a drawing; nothing is decided by them"
 )]
 
-use std::fmt::Write;
+use capsched_svg::{Anchor, Axis, COLOURS, Canvas, GRID};
 
 /// A line of a chart.
 #[derive(Clone, Debug)]
@@ -33,127 +33,56 @@ const RIGHT: f64 = 30.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 86.0;
 
-/// Colours that people with any colour vision distinguish (Okabe and Ito).
-const COLOURS: [&str; 6] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9",
-];
-
 /// Charts side by side.
 pub(crate) fn svg(charts: &[Chart]) -> String {
-    let mut out = String::new();
     let count = u32::try_from(charts.len()).unwrap_or(1);
-    let width = WIDTH * f64::from(count);
-    // Writing to a string cannot fail.
-    let _ = write!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {HEIGHT}\" \
-         width=\"{width}\" height=\"{HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-    );
+    let title = charts.first().map_or("", |chart| &chart.title);
+    let mut canvas = Canvas::new((WIDTH * f64::from(count), HEIGHT), title);
     for (i, chart) in (0_u32..).zip(charts) {
-        let _ = writeln!(
-            out,
-            "<g transform=\"translate({},0)\">",
-            WIDTH * f64::from(i)
-        );
-        chart.draw(&mut out);
-        out.push_str("</g>\n");
+        canvas.moved((WIDTH * f64::from(i), 0.0), |canvas| chart.draw(canvas));
     }
-    out.push_str("</svg>\n");
-    out
+    canvas.finish()
 }
 
 impl Chart {
-    fn draw(&self, out: &mut String) {
+    fn draw(&self, canvas: &mut Canvas) {
         let (x, y) = (self.x_axis(), self.y_axis());
-        let _ = writeln!(
-            out,
-            "<text x=\"{}\" y=\"22\" font-size=\"14\" text-anchor=\"middle\">{}</text>",
-            WIDTH / 2.0,
-            escaped(&self.title)
-        );
-        self.draw_axes(out, &x, &y);
+        let top = (WIDTH / 2.0, 22.0);
+        canvas.text(top, Anchor::Middle, &self.title, "font-size=\"14\"");
+        self.draw_axes(canvas, &x, &y);
         for (i, series) in self.series.iter().enumerate() {
             let colour = COLOURS[i % COLOURS.len()];
             let place = |&(px, py): &(f64, f64)| (x.place(px), y.place(py));
-            let path: Vec<String> = series
-                .points
-                .iter()
-                .map(place)
-                .map(|(px, py)| format!("{px:.1},{py:.1}"))
-                .collect();
-            let _ = writeln!(
-                out,
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
-                path.join(" ")
-            );
-            if series.points.len() < 12 {
-                for (px, py) in series.points.iter().map(place) {
-                    let _ = writeln!(
-                        out,
-                        "<circle cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"3.5\" fill=\"{colour}\"/>"
-                    );
+            let points: Vec<_> = series.points.iter().map(place).collect();
+            let style = format!("stroke=\"{colour}\" stroke-width=\"2\"");
+            canvas.polyline(&points, &style);
+            if points.len() < 12 {
+                for point in &points {
+                    canvas.dot(*point, 3.5, colour);
                 }
             }
-            self.draw_name(out, i, colour, &series.name);
+            draw_name(canvas, i, colour, &series.name);
         }
     }
 
-    fn draw_axes(&self, out: &mut String, x: &Axis, y: &Axis) {
-        for (at, name) in y.ticks() {
+    fn draw_axes(&self, canvas: &mut Canvas, x: &Axis, y: &Axis) {
+        let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
+        for (at, name) in ticks(y) {
             let py = y.place(at);
-            let _ = writeln!(
-                out,
-                "<line x1=\"{LEFT}\" x2=\"{}\" y1=\"{py:.1}\" y2=\"{py:.1}\" stroke=\"#dddddd\"/>\
-                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{name}</text>",
-                WIDTH - RIGHT,
-                LEFT - 6.0,
-                py + 4.0
-            );
+            let style = format!("stroke=\"{GRID}\"");
+            canvas.line((LEFT, py), (right, py), &style);
+            canvas.text((LEFT - 6.0, py + 4.0), Anchor::End, &name, "");
         }
         for (at, name) in &self.x_ticks {
             let px = x.place(*at);
-            let _ = writeln!(
-                out,
-                "<line x1=\"{px:.1}\" x2=\"{px:.1}\" y1=\"{}\" y2=\"{}\" stroke=\"#888888\"/>\
-                 <text x=\"{px:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                HEIGHT - BOTTOM,
-                HEIGHT - BOTTOM + 5.0,
-                HEIGHT - BOTTOM + 19.0,
-                escaped(name)
-            );
+            canvas.line((px, bottom), (px, bottom + 5.0), "stroke=\"#888888\"");
+            canvas.text((px, bottom + 19.0), Anchor::Middle, name, "");
         }
-        let _ = writeln!(
-            out,
-            "<path d=\"M{LEFT},{TOP} V{} H{}\" fill=\"none\" stroke=\"#444444\"/>\
-             <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\
-             <text transform=\"translate(16,{}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            HEIGHT - BOTTOM,
-            WIDTH - RIGHT,
-            f64::midpoint(LEFT, WIDTH - RIGHT),
-            HEIGHT - BOTTOM + 38.0,
-            escaped(&self.x_label),
-            f64::midpoint(TOP, HEIGHT - BOTTOM),
-            escaped(&self.y_label)
-        );
-    }
-
-    /// The name of a line, below the chart in two columns.
-    fn draw_name(&self, out: &mut String, i: usize, colour: &str, name: &str) {
-        let (column, row) = (i % 3, i / 3);
-        let index = |n: usize| f64::from(u32::try_from(n).unwrap_or(0));
-        let px = LEFT + 150.0 * index(column);
-        let py = HEIGHT - 30.0 + 16.0 * index(row);
-        let _ = writeln!(
-            out,
-            "<line x1=\"{px}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"{colour}\" \
-             stroke-width=\"3\"/><text x=\"{}\" y=\"{py}\">{}</text>",
-            px + 18.0,
-            py - 4.0,
-            py - 4.0,
-            px + 23.0,
-            escaped(name)
-        );
+        let corner = [(LEFT, TOP), (LEFT, bottom), (right, bottom)];
+        canvas.polyline(&corner, "stroke=\"#444444\"");
+        let below = (f64::midpoint(LEFT, right), bottom + 38.0);
+        canvas.text(below, Anchor::Middle, &self.x_label, "");
+        canvas.upright((16.0, f64::midpoint(TOP, bottom)), &self.y_label);
     }
 
     fn values(&self, which: fn(&(f64, f64)) -> f64) -> (f64, f64) {
@@ -169,10 +98,8 @@ impl Chart {
     fn x_axis(&self) -> Axis {
         let (low, high) = self.values(|point| point.0);
         Axis {
-            low,
-            high: if high > low { high } else { low + 1.0 },
-            from: LEFT,
-            to: WIDTH - RIGHT,
+            values: (low, if high > low { high } else { low + 1.0 }),
+            positions: (LEFT, WIDTH - RIGHT),
             log: false,
         }
     }
@@ -186,50 +113,35 @@ impl Chart {
             (0.0, nice(high))
         };
         Axis {
-            low,
-            high: if high > low { high } else { low + 1.0 },
-            from: HEIGHT - BOTTOM,
-            to: TOP,
+            values: (low, if high > low { high } else { low + 1.0 }),
+            positions: (HEIGHT - BOTTOM, TOP),
             log: self.log_y,
         }
     }
 }
 
-/// Maps values to positions; the ends of a logarithmic one are exponents.
-struct Axis {
-    low: f64,
-    high: f64,
-    from: f64,
-    to: f64,
-    log: bool,
+/// The name of a line, below the chart in three columns.
+fn draw_name(canvas: &mut Canvas, i: usize, colour: &str, name: &str) {
+    let index = |n: usize| f64::from(u32::try_from(n).unwrap_or(0));
+    let px = LEFT + 150.0 * index(i % 3);
+    let py = HEIGHT - 30.0 + 16.0 * index(i / 3);
+    let style = format!("stroke=\"{colour}\" stroke-width=\"3\"");
+    canvas.line((px, py - 4.0), (px + 18.0, py - 4.0), &style);
+    canvas.text((px + 23.0, py), Anchor::Start, name, "");
 }
 
-impl Axis {
-    fn place(&self, value: f64) -> f64 {
-        let value = if self.log {
-            value.max(1e-9).log10()
-        } else {
-            value
-        };
-        let share = (value - self.low) / (self.high - self.low);
-        self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
+/// Values on an axis with their names.
+fn ticks(axis: &Axis) -> Vec<(f64, String)> {
+    let (low, high) = axis.values;
+    let value = |at: f64| if axis.log { 10_f64.powf(at) } else { at };
+    let step = if axis.log { 1.0 } else { (high - low) / 5.0 };
+    let mut at = low;
+    let mut ticks = Vec::new();
+    while at <= high + step / 100.0 && ticks.len() < 12 {
+        ticks.push((value(at), short(value(at))));
+        at += step;
     }
-
-    fn ticks(&self) -> Vec<(f64, String)> {
-        let value = |at: f64| if self.log { 10_f64.powf(at) } else { at };
-        let step = if self.log {
-            1.0
-        } else {
-            (self.high - self.low) / 5.0
-        };
-        let mut at = self.low;
-        let mut ticks = Vec::new();
-        while at <= self.high + step / 100.0 && ticks.len() < 12 {
-            ticks.push((value(at), short(value(at))));
-            at += step;
-        }
-        ticks
-    }
+    ticks
 }
 
 /// The next greater of 1, 2, 2.5 or 5 with zeros.
@@ -255,12 +167,6 @@ fn short(value: f64) -> String {
         format!("{scaled:.2}").trim_end_matches('0').to_owned()
     };
     format!("{}{unit}", digits.trim_end_matches('.'))
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
-//! Charts as SVG: plain shapes and text, no script, nothing loaded from elsewhere.
+//! The charts of an example as SVG.
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "positions in a picture, far below the exact range"
+)]
 
-use std::fmt::Write as _;
+use capsched_svg::{Anchor, Canvas, GRID, INK, Point};
 
 use super::chart::{Chart, Lesson, LevelKind};
 
@@ -21,31 +25,25 @@ const WIDTHS: [i64; 4] = [2, 5, 3, 3];
 
 /// All charts of an example, one below the other.
 pub(super) fn page(lesson: &Lesson) -> String {
-    let mut body = String::new();
+    let whole: i64 = lesson.charts.iter().map(height).sum();
+    let mut canvas = Canvas::new(point(WIDTH, whole), lesson.title);
     let mut y = 0;
     for chart in &lesson.charts {
-        let _ = writeln!(body, r#"<g transform="translate(0,{y})">"#);
-        body.push_str(&draw(chart));
-        body.push_str("</g>\n");
+        canvas.moved(point(0, y), |canvas| draw(chart, canvas));
         y += height(chart);
     }
-    document(lesson.title, y, &body)
+    canvas.finish()
 }
 
 /// One chart.
 pub(super) fn single(chart: &Chart) -> String {
-    document(&chart.title, height(chart), &draw(chart))
+    let mut canvas = Canvas::new(point(WIDTH, height(chart)), &chart.title);
+    draw(chart, &mut canvas);
+    canvas.finish()
 }
 
-fn document(title: &str, height: i64, body: &str) -> String {
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         width=\"{WIDTH}\" height=\"{height}\" role=\"img\" \
-         font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"13\">\n\
-         <title>{}</title>\n\
-         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n{body}</svg>\n",
-        escaped(title)
-    )
+fn point(x: i64, y: i64) -> Point {
+    (x as f64, y as f64)
 }
 
 /// Lines of the legend and of what happened; two entries share a line.
@@ -60,17 +58,9 @@ fn height(chart: &Chart) -> i64 {
     TOP + PLOT + AXIS + (legend + marks) * LINE + 24
 }
 
-fn escaped(text: &str) -> String {
-    let text = text.replace('&', "&amp;");
-    text.replace('<', "&lt;").replace('>', "&gt;")
-}
-
-fn draw(chart: &Chart) -> String {
-    let mut picture = Picture {
-        chart,
-        out: String::new(),
-    };
-    picture.text(LEFT, 26, "start", &chart.title, "font-size=\"17\"");
+fn draw(chart: &Chart, canvas: &mut Canvas) {
+    let mut picture = Picture { chart, canvas };
+    picture.text(LEFT, 26, Anchor::Start, &chart.title, "font-size=\"17\"");
     picture.grid();
     picture.areas();
     picture.levels();
@@ -78,12 +68,11 @@ fn draw(chart: &Chart) -> String {
     picture.level_labels();
     picture.marks();
     picture.legend();
-    picture.out
 }
 
 struct Picture<'a> {
     chart: &'a Chart,
-    out: String,
+    canvas: &'a mut Canvas,
 }
 
 impl Picture<'_> {
@@ -95,20 +84,12 @@ impl Picture<'_> {
         TOP + PLOT - value * PLOT / self.chart.y.end.max(1)
     }
 
-    fn text(&mut self, x: i64, y: i64, anchor: &str, text: &str, more: &str) {
-        let text = escaped(text);
-        let _ = writeln!(
-            self.out,
-            r##"<text x="{x}" y="{y}" text-anchor="{anchor}" fill="#222222" {more}>{text}</text>"##
-        );
+    fn text(&mut self, x: i64, y: i64, anchor: Anchor, text: &str, more: &str) {
+        self.canvas.text(point(x, y), anchor, text, more);
     }
 
-    fn line(&mut self, from: (i64, i64), to: (i64, i64), style: &str) {
-        let ((x1, y1), (x2, y2)) = (from, to);
-        let _ = writeln!(
-            self.out,
-            r#"<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" {style}/>"#
-        );
+    fn line(&mut self, (x1, y1): (i64, i64), (x2, y2): (i64, i64), style: &str) {
+        self.canvas.line(point(x1, y1), point(x2, y2), style);
     }
 
     fn grid(&mut self) {
@@ -116,34 +97,36 @@ impl Picture<'_> {
         let bottom = TOP + PLOT;
         for value in (0..=y.end / y.step).map(|i| i * y.step) {
             let at = self.y(value);
-            self.line((LEFT, at), (RIGHT, at), "stroke=\"#dddddd\"");
-            self.text(LEFT - 8, at + 4, "end", &value.to_string(), "");
+            self.line((LEFT, at), (RIGHT, at), &format!("stroke=\"{GRID}\""));
+            self.text(LEFT - 8, at + 4, Anchor::End, &value.to_string(), "");
         }
         for value in (0..=x.end / x.step).map(|i| i * x.step) {
             let at = self.x(value);
-            self.line((at, bottom), (at, bottom + 5), "stroke=\"#222222\"");
-            self.text(at, bottom + 20, "middle", &value.to_string(), "");
+            self.line((at, bottom), (at, bottom + 5), &format!("stroke=\"{INK}\""));
+            self.text(at, bottom + 20, Anchor::Middle, &value.to_string(), "");
         }
-        self.line((LEFT, bottom), (RIGHT, bottom), "stroke=\"#222222\"");
-        self.line((LEFT, TOP), (LEFT, bottom), "stroke=\"#222222\"");
+        self.line(
+            (LEFT, bottom),
+            (RIGHT, bottom),
+            &format!("stroke=\"{INK}\""),
+        );
+        self.line((LEFT, TOP), (LEFT, bottom), &format!("stroke=\"{INK}\""));
         let middle = i64::midpoint(LEFT, RIGHT);
-        self.text(middle, bottom + 40, "middle", x.label, "");
-        let height = TOP + PLOT / 2;
-        let turned = format!("transform=\"rotate(-90 20 {height})\"");
-        self.text(20, height, "middle", y.label, &turned);
+        self.text(middle, bottom + 40, Anchor::Middle, x.label, "");
+        self.canvas.upright(point(20, TOP + PLOT / 2), y.label);
     }
 
     /// Points of a step curve: a value holds until the next position.
-    fn steps(&self, values: &[i64]) -> Vec<(i64, i64)> {
-        let mut points: Vec<(i64, i64)> = Vec::new();
+    fn steps(&self, values: &[i64]) -> Vec<Point> {
+        let mut points: Vec<Point> = Vec::new();
+        let mut before = None;
         for (position, &value) in (0..).zip(values) {
             let (x, y) = (self.x(position), self.y(value));
-            if let Some(&(_, before)) = points.last()
-                && before != y
-            {
-                points.push((x, before));
+            if let Some(before) = before.filter(|before| *before != y) {
+                points.push(point(x, before));
             }
-            points.push((x, y));
+            points.push(point(x, y));
+            before = Some(y);
         }
         points
     }
@@ -163,12 +146,8 @@ impl Picture<'_> {
                 .collect();
             let mut outline = self.steps(&top);
             outline.extend(self.steps(&below).into_iter().rev());
-            let _ = writeln!(
-                self.out,
-                r#"<polygon points="{}" fill="{}" fill-opacity="{opacity}"/>"#,
-                joined(&outline),
-                AREAS[i % 4]
-            );
+            let style = format!("fill=\"{}\" fill-opacity=\"{opacity}\"", AREAS[i % 4]);
+            self.canvas.polygon(&outline, &style);
             below = top;
         }
     }
@@ -176,12 +155,10 @@ impl Picture<'_> {
     /// The first curve is drawn last, over the others.
     fn curves(&mut self) {
         for (i, series) in self.chart.curves.iter().enumerate().rev() {
-            let points = joined(&self.steps(&series.values));
+            let points = self.steps(&series.values);
             let (colour, width) = (CURVES[i % 4], WIDTHS[i % 4]);
-            let _ = writeln!(
-                self.out,
-                r#"<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{width}"/>"#
-            );
+            let style = format!("stroke=\"{colour}\" stroke-width=\"{width}\"");
+            self.canvas.polyline(&points, &style);
         }
     }
 
@@ -205,7 +182,7 @@ impl Picture<'_> {
             };
             let text = format!("{}: {}", level.label, level.value);
             let halo = "paint-order=\"stroke\" stroke=\"#ffffff\" stroke-width=\"4\"";
-            self.text(RIGHT - 6, inside, "end", &text, halo);
+            self.text(RIGHT - 6, inside, Anchor::End, &text, halo);
         }
     }
 
@@ -216,14 +193,20 @@ impl Picture<'_> {
             let style = "stroke=\"#222222\" stroke-dasharray=\"2 3\"";
             self.line((at, TOP - 8), (at, TOP + PLOT), style);
             let letter = Chart::letter(i).to_string();
-            self.text(at, TOP - 14, "middle", &letter, "font-weight=\"bold\"");
+            self.text(
+                at,
+                TOP - 14,
+                Anchor::Middle,
+                &letter,
+                "font-weight=\"bold\"",
+            );
         }
         let (legend, _) = lines(chart);
         for (i, mark) in (0..).zip(&chart.marks) {
             let (x, y) = place(i, legend);
             let letter = Chart::letter(usize::try_from(i).unwrap_or(0));
             let text = format!("{letter}  ({}) {}", mark.at, mark.text);
-            self.text(x, y, "start", &text, "");
+            self.text(x, y, Anchor::Start, &text, "");
         }
     }
 
@@ -253,7 +236,7 @@ impl Picture<'_> {
         for (i, (style, text)) in (0..).zip(samples) {
             let (x, y) = place(i, 0);
             self.line((x, y - 4), (x + 26, y - 4), &style);
-            self.text(x + 34, y, "start", &text, "");
+            self.text(x + 34, y, Anchor::Start, &text, "");
         }
     }
 }
@@ -269,9 +252,4 @@ fn level_style(kind: LevelKind) -> &'static str {
         LevelKind::Guarantee => "stroke=\"#222222\" stroke-width=\"2\" stroke-dasharray=\"8 4\"",
         LevelKind::Maximum => "stroke=\"#b00020\" stroke-width=\"2\" stroke-dasharray=\"2 3\"",
     }
-}
-
-fn joined(points: &[(i64, i64)]) -> String {
-    let points: Vec<_> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
-    points.join(" ")
 }

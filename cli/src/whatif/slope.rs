@@ -6,7 +6,8 @@
 )]
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+
+use capsched_svg::{Anchor, COLOURS, Canvas, Point};
 
 use super::figures::RunSummary;
 use crate::play::virtual_time;
@@ -19,22 +20,16 @@ const PLOT: f64 = 380.0;
 /// Least distance of two labels.
 const LINE: f64 = 18.0;
 
-/// Colours that stay apart for the colour-blind.
-const COLOURS: [&str; 7] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444",
-];
-
 /// The chart.
 pub(super) fn chart(played: &[RunSummary]) -> String {
     let mut chart = Slopes::new(played);
     chart.columns();
     chart.lines();
     if let (Some(first), Some(last)) = (played.first(), played.last()) {
-        chart.labels((LEFT - 12.0, "end"), first);
-        chart.labels((RIGHT + 12.0, "start"), last);
+        chart.labels((LEFT - 12.0, Anchor::End), first);
+        chart.labels((RIGHT + 12.0, Anchor::Start), last);
     }
-    chart.out.push_str("</svg>\n");
-    chart.out
+    chart.canvas.finish()
 }
 
 /// The chart while it is drawn.
@@ -43,7 +38,7 @@ struct Slopes<'a> {
     names: BTreeSet<&'a String>,
     /// The longest wait in ms.
     most: f64,
-    out: String,
+    canvas: Canvas,
 }
 
 impl<'a> Slopes<'a> {
@@ -52,17 +47,13 @@ impl<'a> Slopes<'a> {
         let most = queues().map(|(_, of)| of.p95_ms).max().unwrap_or(0).max(1);
         let height = TOP + PLOT + 60.0;
         let title = "Wait for the first container at p95, by queue";
+        let mut canvas = Canvas::new((WIDTH, height), title);
+        canvas.text((LEFT, 28.0), Anchor::Start, title, "font-size=\"17\"");
         Self {
             played,
             names: queues().map(|(name, _)| name).collect(),
             most: most as f64,
-            out: format!(
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-                 width=\"{WIDTH}\" height=\"{height}\" role=\"img\" \
-                 font-family=\"DejaVu Sans, Verdana, sans-serif\" font-size=\"13\">\n<title>{title}</title>\n\
-                 <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\n\
-                 <text x=\"{LEFT}\" y=\"28\" font-size=\"17\" fill=\"#222222\">{title}</text>\n"
-            ),
+            canvas,
         }
     }
 
@@ -78,13 +69,11 @@ impl<'a> Slopes<'a> {
     /// A line for each run, with its name below.
     fn columns(&mut self) {
         for (at, run) in self.played.iter().enumerate() {
-            let (at, name) = (self.x(at), escaped(&run.name));
-            let (bottom, below) = (TOP + PLOT, TOP + PLOT + 26.0);
-            let _ = writeln!(
-                self.out,
-                "<line x1=\"{at:.1}\" y1=\"{TOP}\" x2=\"{at:.1}\" y2=\"{bottom}\" stroke=\"#bbbbbb\"/>\n\
-                 <text x=\"{at:.1}\" y=\"{below:.1}\" text-anchor=\"middle\" fill=\"#222222\">{name}</text>"
-            );
+            let at = self.x(at);
+            let style = "stroke=\"#bbbbbb\"";
+            self.canvas.line((at, TOP), (at, TOP + PLOT), style);
+            let below = (at, TOP + PLOT + 26.0);
+            self.canvas.text(below, Anchor::Middle, &run.name, "");
         }
     }
 
@@ -94,27 +83,17 @@ impl<'a> Slopes<'a> {
             let colour = COLOURS[index % COLOURS.len()];
             let points = self.played.iter().enumerate();
             let points = points.map(|(at, run)| (self.x(at), self.y(wait(run, name))));
-            let points: Vec<(f64, f64)> = points.collect();
-            let shown: Vec<String> = points
-                .iter()
-                .map(|(x, y)| format!("{x:.1},{y:.1}"))
-                .collect();
-            let _ = writeln!(
-                self.out,
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"3\"/>",
-                shown.join(" ")
-            );
-            for (x, y) in &points {
-                let _ = writeln!(
-                    self.out,
-                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\" fill=\"{colour}\"/>"
-                );
+            let points: Vec<Point> = points.collect();
+            let style = format!("stroke=\"{colour}\" stroke-width=\"3\"");
+            self.canvas.polyline(&points, &style);
+            for point in &points {
+                self.canvas.dot(*point, 5.0, colour);
             }
         }
     }
 
     /// Names with their waits at one side, moved apart where they would overlap.
-    fn labels(&mut self, (x, anchor): (f64, &str), run: &RunSummary) {
+    fn labels(&mut self, (x, anchor): (f64, Anchor), run: &RunSummary) {
         let names = self.names.iter().enumerate();
         let mut all: Vec<(f64, u64, usize, &String)> = names
             .map(|(index, &name)| (self.y(wait(run, name)), wait(run, name), index, name))
@@ -124,20 +103,12 @@ impl<'a> Slopes<'a> {
         for (y, ms, index, name) in all {
             above = y.min(above - LINE);
             let (at, colour) = (above + 4.0, COLOURS[index % COLOURS.len()]);
-            let text = format!("{} {}", escaped(name), virtual_time(ms));
-            let _ = writeln!(
-                self.out,
-                "<text x=\"{x:.1}\" y=\"{at:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{text}</text>"
-            );
+            let text = format!("{name} {}", virtual_time(ms));
+            self.canvas.coloured((x, at), (anchor, colour), &text, "");
         }
     }
 }
 
 fn wait(run: &RunSummary, queue: &str) -> u64 {
     run.queues.get(queue).map_or(0, |of| of.p95_ms)
-}
-
-fn escaped(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('"', "&quot;");
-    text.replace('<', "&lt;").replace('>', "&gt;")
 }
