@@ -47,6 +47,27 @@ impl Histogram {
             .expect("all histograms have the same bounds");
     }
 
+    /// What was counted since this one was as `earlier`; nothing where that one has latencies that this one
+    /// has not.
+    ///
+    /// Cost: a copy.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut since = self.clone();
+        match since.inner.subtract(&earlier.inner) {
+            Ok(()) => since,
+            Err(_) => Self::new(),
+        }
+    }
+
+    /// Latencies from one up to another in ns, both included, as far as three digits distinguish them.
+    ///
+    /// Cost: proportional to the buckets in between.
+    #[must_use]
+    pub fn count_between(&self, low_ns: u64, high_ns: u64) -> u64 {
+        self.inner.count_between(low_ns, high_ns)
+    }
+
     /// Forgets all latencies and keeps the memory.
     pub fn clear(&mut self) {
         self.inner.reset();
@@ -180,6 +201,20 @@ impl<P: Closed> HistogramSet<P> {
         for (phase, theirs) in other.iter() {
             self.slot(phase).merge(theirs);
         }
+    }
+
+    /// What was counted since this set was as `earlier`, as [`Histogram::since`].
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut since = Self::new();
+        for (phase, histogram) in self.iter() {
+            let fresh = match earlier.get(phase) {
+                Some(earlier) => histogram.since(earlier),
+                None => histogram.clone(),
+            };
+            since.slot(phase).merge(&fresh);
+        }
+        since
     }
 
     /// Forgets all latencies and keeps the memory.

@@ -139,12 +139,16 @@ impl RunFolder {
     fn histograms(&self, made_with: &Value, began_ms: u64, outcome: &Outcome) -> Result<()> {
         let mut hlog = self.file("latency.hlog")?;
         writeln!(hlog, "#{made_with}")?;
-        let interval = Interval {
+        let whole = Interval {
             start: Duration::ZERO,
             length: Duration::from_nanos(outcome.wall_ns),
             latencies: outcome.latencies.clone(),
         };
-        write_hlog(&mut hlog, began_ms, [interval])?;
+        let intervals = match outcome.intervals.is_empty() {
+            true => vec![whole],
+            false => outcome.intervals.clone(),
+        };
+        write_hlog(&mut hlog, began_ms, intervals)?;
         synced(hlog).context("latency.hlog")?;
         if let Some(histogram) = outcome.decisions() {
             let mut hgrm = self.file("decision.hgrm")?;

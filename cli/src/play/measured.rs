@@ -5,8 +5,10 @@ use capsched::api::{
     ContainerId, Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec,
     Rescheduler, RoundPart, Scheduler, Stepped, SubmitError, Submitted, Threaded, Waiting, waiting,
 };
-use capsched::metrics::{HistogramSet, Phase};
+use capsched::metrics::{HistogramSet, Interval, Phase};
 use capsched::time::{Clock, SystemClock};
+
+use super::course::Course;
 
 /// The engine of a row.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub(super) struct Measured {
     /// Whether the caller's own calls place containers, so that they are measured here.
     placing_calls: bool,
     latencies: HistogramSet<Phase>,
+    /// The course of latencies; that of an engine with threads is kept.
+    course: Option<Course>,
     busy_ns: u64,
     events: Vec<Event>,
     uncollected: bool,
@@ -33,7 +37,9 @@ pub(super) struct Measured {
 impl Measured {
     /// An engine; `placing_calls`: whether heartbeats or rounds decide on the caller's time.
     pub(super) fn new(engine: Engine, placing_calls: bool, clock: SystemClock) -> Self {
+        let threads = matches!(engine, Engine::Threaded(_));
         Self {
+            course: threads.then(|| Course::new(clock.now_ns())),
             engine,
             clock,
             placing_calls,
@@ -72,6 +78,30 @@ impl Measured {
             all.merge(&engine.latencies());
         }
         all
+    }
+
+    /// Latencies by phase in intervals of wall time; empty for an engine without threads.
+    pub(super) fn intervals(&mut self) -> Vec<Interval<Phase>> {
+        let Some(course) = self.course.take() else {
+            return Vec::new();
+        };
+        course.finish(self.clock.now_ns(), self.latencies())
+    }
+
+    /// Ends an interval that is long enough.
+    fn follow_course(&mut self) {
+        let now_ns = self.clock.now_ns();
+        if !self
+            .course
+            .as_ref()
+            .is_some_and(|course| course.is_due(now_ns))
+        {
+            return;
+        }
+        let all = self.latencies();
+        if let Some(course) = &mut self.course {
+            course.end(now_ns, all);
+        }
     }
 
     /// Proposals that were refused, by reason; nothing that never happened.
@@ -207,6 +237,7 @@ impl Scheduler for Measured {
     }
 
     fn advance(&mut self, to_ms: u64) {
+        self.follow_course();
         match &mut self.engine {
             Engine::Stepped(engine) => engine.advance(to_ms),
             Engine::Threaded(engine) => engine.advance(to_ms),

@@ -3,6 +3,7 @@
 mod backlog;
 mod cluster;
 mod costs;
+mod course;
 mod figures;
 mod files;
 mod left;

@@ -5,7 +5,7 @@
     reason = "figures of a report"
 )]
 
-use capsched::metrics::{Histogram, HistogramSet, Latency, Phase};
+use capsched::metrics::{Histogram, HistogramSet, Interval, Latency, Phase};
 use capsched::simulator::{Delays, LocalityCounts, RunReport, Waits};
 use serde_json::{Map, Value, json};
 
@@ -31,6 +31,8 @@ pub(crate) struct Outcome {
     pub(crate) engine_ns: u64,
     /// Latencies by phase.
     pub(crate) latencies: HistogramSet<Phase>,
+    /// The same in intervals of wall time; empty for an engine without threads.
+    pub(crate) intervals: Vec<Interval<Phase>>,
     /// Refused proposals by reason.
     pub(crate) conflicts: Vec<(&'static str, u64)>,
     /// Equal for rows that placed the same number of containers of every job.

@@ -266,17 +266,20 @@ impl Row {
             wall_ns,
             engine_ns: engine.busy_ns() - busy,
             latencies: engine.latencies(),
+            intervals: engine.intervals(),
             conflicts,
             placed_set: watch.set,
             left,
-            preemption: cluster
-                .preemption
-                .as_ref()
-                .and_then(|_| engine.policy())
-                .map(|policy| Account::of(policy, cluster.types.names())),
+            preemption: account(cluster, engine),
             report,
         })
     }
+}
+
+/// What preemption took, where its rounds ran.
+fn account(cluster: &Cluster, engine: &Measured) -> Option<Account> {
+    let policy = cluster.preemption.as_ref().and_then(|_| engine.policy());
+    policy.map(|policy| Account::of(policy, cluster.types.names()))
 }
 
 /// What the run refused or left, by reason.

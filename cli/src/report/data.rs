@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::decisions::{Decisions, Nodes};
 use super::folder::{document, log, runs_of};
+use super::latency_map::LatencyMap;
 use super::repeated::{self, Repeated};
 use super::tables::{BUCKETS, Job, Rate, Use, jobs, usage};
 use crate::output::Problem;
@@ -37,6 +38,8 @@ struct Run {
     latency: Vec<(u64, u64)>,
     phases: Vec<PhaseTotal>,
     over_time: Vec<PhaseAt>,
+    /// Latencies over time; nothing for a run without a course of them.
+    latency_map: Option<LatencyMap>,
     rate: Rate,
     usage: Use,
     node_use: Nodes,
@@ -121,6 +124,7 @@ fn run(path: &Path, whole: &Value) -> Result<Run> {
         latency: curve(&intervals),
         phases: totals(&intervals),
         over_time: over_time(&intervals),
+        latency_map: LatencyMap::of(&intervals),
         rate: rate(&decisions, &jobs(&path.join("jobs.csv"))?),
         usage: usage(&path.join("queues.csv"))?,
         node_use: decisions.nodes(),

@@ -3,6 +3,7 @@
 mod data;
 mod decisions;
 mod folder;
+mod latency_map;
 mod repeated;
 mod tables;
 

@@ -269,6 +269,46 @@ function heat(data) {
   });
 }
 
+// Latencies over time: one column for each interval of the log, one row for each power of two.
+function latencyMap(data) {
+  data.runs.forEach((run) => {
+    const map = run.latency_map;
+    if (!map) return;
+    const head = ["from us", ...map.at_ms.map((at) => at / 1000 + " s")];
+    const rows = map.counts.map((row, i) => [us(map.from_ns[i]), ...row]);
+    rows.push(["longest", ...map.max_ns.map(us)]);
+    const chart = card(`Latencies over time, ${run.name}`, "Decisions by the wall time of the run and by how long they took, in microseconds; each row reaches to the next power of two. Dark is a larger part of the decisions of its span; a span without a column has none. A single dark row is steady; a column that reaches up is a stall.", head, rows);
+    const sums = map.at_ms.map((at, j) => map.counts.reduce((sum, row) => sum + row[j], 0));
+    const draw = () => {
+      chart.textContent = "";
+      const width = Math.max(280, chart.clientWidth), left = 62, bottom = 22, cellH = 16, last = map.at_ms.length - 1, count = map.counts.length;
+      const height = count * cellH + bottom, end = Math.max(1, map.at_ms[last] + map.length_ms[last]);
+      const x = (at) => left + (at / end) * (width - left);
+      const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" }, chart);
+      map.counts.forEach((row, i) => {
+        const y = (count - 1 - i) * cellH;
+        if (i % 2 === 0) svgEl("text", { x: left - 6, y: y + cellH, "text-anchor": "end" }, svg, (map.from_ns[i] / 1000).toFixed(map.from_ns[i] < 1e4 ? 1 : 0));
+        row.forEach((cell, j) => {
+          if (!cell) return;
+          // The fourth root, so that one decision of thousands is seen.
+          const share = Math.sqrt(Math.sqrt(cell / sums[j]));
+          const mix = (a, b) => Math.round(a + (b - a) * share);
+          const rect = svgEl("rect", { x: x(map.at_ms[j]), y: y, width: Math.max(0.5, x(map.length_ms[j]) - left - 0.5), height: cellH - 0.5, fill: `rgb(${mix(255, 8)},${mix(250, 48)},${mix(214, 107)})` }, svg);
+          svgEl("title", {}, rect, `${map.at_ms[j] / 1000} s: ${cell} from ${us(map.from_ns[i])} us`);
+        });
+      });
+      svgEl("path", { d: `M${left},0V${count * cellH}H${width}`, stroke: css("--line"), fill: "none" }, svg);
+      const marks = width < 500 ? 3 : 6;
+      for (let k = 0; k < marks; k++) {
+        const at = (k * end) / (marks - 1), anchor = k === 0 ? "start" : k === marks - 1 ? "end" : "middle";
+        svgEl("text", { x: x(at), y: height - 6, "text-anchor": anchor }, svg, (at / 1000).toFixed(1) + " s");
+      }
+    };
+    redraws.push(draw);
+    draw();
+  });
+}
+
 function phases(data) {
   const runs = data.runs.filter((run) => run.phases.length);
   if (!runs.length) return;
@@ -536,6 +576,7 @@ function begin(data) {
   phases(data);
   heat(data);
   unusable(data);
+  latencyMap(data);
   stalls(data);
   scaling(data, "Containers/s against threads", "What more threads bring, with the ideal line. Runs with more threads than cores measure the system.", "threads", (run) => run.threads);
   scaling(data, "Containers/s against nodes", "How the rate changes with the size of the cluster, both axes logarithmic.", "nodes", (run) => run.node_count);
