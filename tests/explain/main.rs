@@ -7,5 +7,6 @@ mod gangs;
 mod limits;
 mod nodes;
 mod refusals;
+mod snapshots;
 mod sums;
 mod trial;
