@@ -9,7 +9,7 @@ RUN cargo build --release --locked -p capsched-cli
 FROM debian:bookworm-slim
 COPY --from=build /src/target/release/capsched /usr/local/bin/capsched
 COPY LICENSE NOTICE /usr/share/doc/capsched/
-COPY cli/src/report/vendor/LICENSE-uPlot /usr/share/doc/capsched/LICENSE-uPlot
+COPY server/assets/vendor/LICENSE-uPlot /usr/share/doc/capsched/LICENSE-uPlot
 USER 65534:65534
 WORKDIR /data
 ENTRYPOINT ["capsched"]

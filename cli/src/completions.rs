@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Command;
 use clap_complete::Shell;
+use serde_json::json;
 
 use crate::aside;
 use crate::output::{line, put};
@@ -34,6 +35,9 @@ pub(crate) struct ManArgs {
     /// Replace pages of the same names.
     #[arg(long)]
     force: bool,
+    /// Print the paths of the pages as one JSON object.
+    #[arg(long, requires = "folder")]
+    json: bool,
 }
 
 /// Prints the script; `command` is the whole command line.
@@ -60,10 +64,18 @@ pub(crate) fn man(args: &ManArgs, mut command: Command) -> Result<ExitCode> {
         let shown = path.display();
         bail!("{shown} exists; say --force to replace it; nothing was written");
     }
+    let mut written = Vec::new();
     for (name, text) in &pages {
         let path = folder.join(name);
         aside::write(&path, text, args.force)?;
-        line(path.display());
+        if args.json {
+            written.push(path.display().to_string());
+        } else {
+            line(path.display());
+        }
+    }
+    if args.json {
+        line(json!({ "pages": written }));
     }
     Ok(ExitCode::SUCCESS)
 }

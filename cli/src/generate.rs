@@ -8,8 +8,9 @@ use capsched::simulator::{
     Archetype, ResourceTypes, Synthetic, SyntheticSettings, Workload, equal_nodes,
     largest_beside_services,
 };
+use serde_json::json;
 
-use crate::output::note;
+use crate::output::{line, note};
 use crate::sink::OutArgs;
 use crate::values::seed;
 
@@ -49,6 +50,9 @@ pub(crate) struct Args {
     whole_nodes: bool,
     #[command(flatten)]
     out: OutArgs,
+    /// Print a summary as JSON; with --out.
+    #[arg(long, requires = "out")]
+    json: bool,
 }
 
 fn kind(text: &str) -> Result<Archetype, String> {
@@ -76,6 +80,29 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         20,
         ResourceVector::of(&size[..types.names().len()]),
     );
+    let mut settings = wanted(args, &types);
+    if !args.whole_nodes && args.nodes > 0 {
+        settings.largest_mib = largest_beside_services(&settings, args.nodes, size[0]);
+    }
+    let mut workload = Synthetic::new(settings);
+    let jobs = args.out.write(&types, &nodes, &mut workload)?;
+    let report = workload.report();
+    note(format_args!(
+        "{report}{jobs} jobs and {} nodes of seed {}",
+        nodes.len(),
+        args.seed
+    ));
+    if let (true, Some(path)) = (args.json, args.out.file()) {
+        line(
+            json!({"jobs": jobs, "nodes": nodes.len(), "seed": args.seed,
+            "file": path.display().to_string()}),
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The kinds and numbers of work that the command line asks for.
+fn wanted(args: &Args, types: &ResourceTypes) -> SyntheticSettings {
     let mut settings = SyntheticSettings {
         seed: args.seed,
         jobs: args.jobs,
@@ -90,16 +117,5 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let wanted = |kind: Archetype| args.only.contains(&kind);
         settings.mix.retain(|share| wanted(share.archetype));
     }
-    if !args.whole_nodes && args.nodes > 0 {
-        settings.largest_mib = largest_beside_services(&settings, args.nodes, size[0]);
-    }
-    let mut workload = Synthetic::new(settings);
-    let jobs = args.out.write(&types, &nodes, &mut workload)?;
-    let report = workload.report();
-    note(format_args!(
-        "{report}{jobs} jobs and {} nodes of seed {}",
-        nodes.len(),
-        args.seed
-    ));
-    Ok(ExitCode::SUCCESS)
+    settings
 }

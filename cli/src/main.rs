@@ -106,6 +106,9 @@ enum Command {
     /// Show a run in the terminal, moment by moment.
     Top(top::Args),
     /// Write the results of a run or a comparison as one HTML file.
+    ///
+    /// The run is played once more, for limits of queues, reasons of waits and unusable room. That takes as long as the
+    /// run took. A run of real threads does not repeat, and the page says what it leaves out.
     Report(report::Args),
     /// Play recordings of the real scheduler and compare every step.
     Parity(parity::Args),

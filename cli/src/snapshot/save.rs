@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use capsched::api::{ModeKind, TreeSettings};
 use capsched::simulator::journal::{SnapshotHead, StateSnapshot};
+use serde_json::json;
 
 use super::refused;
 use crate::aside::Aside;
@@ -29,6 +30,9 @@ pub(crate) struct SaveArgs {
     /// Replace the file when it exists.
     #[arg(long)]
     force: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs `capsched snapshot save`.
@@ -60,9 +64,17 @@ pub(crate) fn save(args: &SaveArgs) -> Result<ExitCode> {
         .write(file)
         .with_context(|| out.display().to_string())?;
     file.finish()?;
-    let calls = grouped(snapshot.calls.len().try_into().unwrap_or(0));
-    let (shown, when) = (args.out.display(), virtual_time(at_ms));
-    line(format_args!("{shown}: {calls} calls up to {when}"));
+    let (shown, calls) = (args.out.display(), snapshot.calls.len());
+    if args.json {
+        line(
+            json!({"file": shown.to_string(), "mode": snapshot.head.mode, "at_ms": at_ms,
+            "calls": calls}),
+        );
+    } else {
+        let calls = grouped(calls.try_into().unwrap_or(0));
+        let when = virtual_time(at_ms);
+        line(format_args!("{shown}: {calls} calls up to {when}"));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

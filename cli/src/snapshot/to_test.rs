@@ -9,6 +9,7 @@ use capsched::api::{ApplicationId, Closeness, Event, Scheduler as _, Stepped};
 use capsched::simulator::journal::{
     AppCall, AskLine, Call, GangCall, SnapshotHead, StateSnapshot, SubmitCall, reduced,
 };
+use serde_json::{Value, json};
 
 use super::{application, loaded, read, refused};
 use crate::aside;
@@ -35,6 +36,9 @@ pub(crate) struct ToTestArgs {
     /// Replace the file when it exists.
     #[arg(long, requires = "out")]
     force: bool,
+    /// Print one JSON object; without --out it holds the test.
+    #[arg(long)]
+    json: bool,
 }
 
 /// What the test expects.
@@ -72,16 +76,31 @@ pub(super) fn to_test(args: &ToTestArgs) -> Result<ExitCode> {
     } else {
         snapshot.calls.clone()
     };
+    let app_shown = wanted.app.to_string();
     let engine = played(&snapshot.head, &calls);
     let kept = engine.and_then(|engine| expected(&engine, wanted.app));
     let text = test(&snapshot, &calls, &kept.unwrap_or(wanted))
         .map_err(|error| refused(&args.file, &error))?;
     note(format_args!("{} of {all} calls", calls.len()));
+    shown(
+        args,
+        text,
+        json!({"application": app_shown, "calls": calls.len(), "of_calls": all}),
+    )
+}
+
+/// Writes or prints the test; `about` is what `--json` says of it.
+fn shown(args: &ToTestArgs, text: String, mut about: Value) -> Result<ExitCode> {
+    if let Some(path) = &args.out {
+        aside::write(path, text.as_bytes(), args.force)?;
+    }
     match &args.out {
-        Some(path) => {
-            aside::write(path, text.as_bytes(), args.force)?;
-            line(path.display());
+        file if args.json => {
+            about["file"] = json!(file.as_ref().map(|path| path.display().to_string()));
+            about["test"] = json!(file.is_none().then_some(text));
+            line(about);
         }
+        Some(path) => line(path.display()),
         None => put(&text),
     }
     Ok(ExitCode::SUCCESS)

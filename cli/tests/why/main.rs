@@ -1,7 +1,11 @@
-//! Recorded runs that are explained, saved as snapshots, and played with changes.
+//! Recorded runs that are explained, saved as snapshots, and played with changes; what people do from end to end,
+//! and the forms and pictures of the documents.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod explained;
+mod journeys;
+mod json_forms;
+mod pictures;
 mod plans;
 mod screens;
 mod snapshots;

@@ -1,0 +1,217 @@
+//! What people do with the program, from end to end, by the very commands.
+//!
+//! The first minute (`demo`) runs in `teach.rs` by its examples, the live server in `serve/`, and the claims
+//! in `simulate.rs` and `parity.rs`. The library's first program is `examples/embed.rs`; C and Python have
+//! tests in `capi/` and `python/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{captured, command, folder, printed, run};
+use serde_json::Value;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn property(name: &str, value: &str) -> String {
+    format!(
+        "  <property>\n    <name>yarn.scheduler.capacity.{name}</name>\n    <value>{value}</value>\n  </property>\n"
+    )
+}
+
+fn configuration(pairs: &[(&str, &str)]) -> String {
+    let properties: String = pairs.iter().map(|(k, v)| property(k, v)).collect();
+    format!("<configuration>\n{properties}</configuration>\n")
+}
+
+const TREE: [(&str, &str); 5] = [
+    ("root.queues", "prod,dev"),
+    ("root.prod.capacity", "60"),
+    ("root.dev.capacity", "40"),
+    ("root.dev.maximum-capacity", "50"),
+    ("root.dev.user-limit-factor", "4"),
+];
+
+/// Runs a line as a shell would split it, in a folder; exit code and what it printed.
+fn typed(at: &Path, line: &str) -> (i32, String, String) {
+    let words: Vec<&str> = line.split(' ').collect();
+    assert_eq!(words[0], "capsched");
+    let output = command(&words[1..]).current_dir(at).output().unwrap();
+    captured(&output)
+}
+
+fn fine(at: &Path, line: &str) -> String {
+    let (code, out, err) = typed(at, line);
+    assert_eq!(code, 0, "{line}: {err}");
+    out
+}
+
+/// A folder with a configuration, a trace in which root.dev fills up, and a recorded run.
+fn recorded(name: &str) -> PathBuf {
+    let at = folder(name);
+    fs::create_dir(at.join("conf")).unwrap();
+    fs::write(at.join("conf/capacity-scheduler.xml"), configuration(&TREE)).unwrap();
+    let job = |at_ms: u32, name: &str, queue: &str, count: u32| {
+        format!(
+            "{{\"job\":{{\"at_ms\":{at_ms},\"name\":\"{name}\",\"queue\":\"root.{queue}\",\"user\":\"ann\",\
+             \"tasks\":[{{\"size\":[1024,1],\"count\":{count},\"priority\":20,\"run\":{{\"same\":60000}}}}]}}}}\n"
+        )
+    };
+    let head = "{\"capsched\":\"trace\",\"version\":1,\"types\":[\"memory-mb\",\"vcores\"]}\n";
+    let jobs = [
+        job(0, "etl", "dev", 20),
+        job(5_000, "query", "dev", 4),
+        job(6_000, "report", "prod", 6),
+    ];
+    fs::write(at.join("t.jsonl"), format!("{head}{}", jobs.concat())).unwrap();
+    fine(
+        &at,
+        "capsched replay t.jsonl --conf conf/capacity-scheduler.xml --nodes 2x10GiB,10vcores --out runs/last",
+    );
+    at
+}
+
+#[test]
+fn a_real_file_is_checked_and_each_code_has_its_explanation() {
+    let at = folder("journey-check");
+    let mut wrong = TREE;
+    wrong[2].1 = "50";
+    fs::write(at.join("capacity-scheduler.xml"), configuration(&wrong)).unwrap();
+    let (code, out, err) = typed(&at, "capsched check capacity-scheduler.xml");
+    let all = format!("{out}{err}");
+    assert_eq!(code, 1, "{all}");
+    for part in ["capacity-scheduler.xml", "capacity_sum", "110"] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    let explained = fine(&at, "capsched check --explain capacity_sum");
+    assert!(explained.contains("100"), "{explained}");
+    let (code, out, _) = typed(&at, "capsched check capacity-scheduler.xml --format sarif");
+    assert_eq!((code, &json(&out)["version"]), (1, &Value::from("2.1.0")));
+    fs::write(at.join("capacity-scheduler.xml"), configuration(&TREE)).unwrap();
+    fine(&at, "capsched check capacity-scheduler.xml");
+}
+
+#[test]
+fn modes_are_compared_and_a_gate_decides() {
+    let at = recorded("journey-compare");
+    let line = "capsched compare t.jsonl --modes heartbeat,async,global --conf conf/capacity-scheduler.xml \
+                --nodes 2x10GiB,10vcores --seed 7 --out runs/cmp";
+    let text = fine(&at, line);
+    for mode in ["heartbeat", "asynchronous", "global"] {
+        assert!(text.contains(mode), "{mode}: {text}");
+    }
+    let gate = "capsched hist runs/cmp/global --fail-if";
+    assert_eq!(typed(&at, &format!("{gate} p99>1000s")).0, 0);
+    let (code, _, err) = typed(&at, &format!("{gate} p99>0ns"));
+    assert!(code == 1 && err.contains("propose is"), "{err}");
+}
+
+#[test]
+fn traces_are_listed_looked_at_converted_and_replayed() {
+    let at = recorded("journey-replay");
+    assert!(fine(&at, "capsched traces").contains("openb"));
+    let stat = json(&fine(&at, "capsched trace stat t.jsonl --json"));
+    assert_eq!(stat["containers"], 30);
+    fine(&at, "capsched trace convert t.jsonl --out t.jsonl.zst");
+    let line = "--conf conf/capacity-scheduler.xml --nodes 2x10GiB,10vcores --json";
+    let [plain, packed] = ["t.jsonl", "t.jsonl.zst"]
+        .map(|trace| json(&fine(&at, &format!("capsched replay {trace} {line}"))));
+    assert_eq!(
+        plain["runs"][0]["decisions"],
+        packed["runs"][0]["decisions"]
+    );
+    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/traces/hadoop-sls");
+    let listed = fs::read_dir(configs).unwrap().count();
+    assert!(listed > 0);
+}
+
+#[test]
+fn an_application_a_node_and_the_whole_list_have_their_reasons() {
+    let at = recorded("journey-why");
+    let (code, text, _) = typed(&at, "capsched why etl --at 10s");
+    assert_eq!(code, 1, "{text}");
+    for part in [
+        "QUEUE_MAX_CAPACITY",
+        "capacity-scheduler.xml:",
+        "would help",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (_, text, _) = typed(&at, "capsched why-not etl node0 --at 10s");
+    assert!(text.contains("room"), "{text}");
+    let (_, text, _) = typed(&at, "capsched why --list --group-by reason --at 10s");
+    assert!(text.contains("QUEUE_MAX_CAPACITY"), "{text}");
+    let (code, text, _) = typed(&at, "capsched why etl");
+    assert!(code == 0 && text.contains("waited"), "{text}");
+    let (code, text, _) = typed(&at, "capsched top runs/last --print --at 10s");
+    assert!(code == 0 && text.contains("QUEUE_MAX_CAPACITY"), "{text}");
+}
+
+#[test]
+fn a_change_is_played_planned_and_judged_on_what_runs() {
+    let at = recorded("journey-whatif");
+    let line = "capsched whatif runs/last --set root.dev.maximum-capacity=100";
+    let text = fine(&at, line);
+    assert!(
+        text.contains("root.dev") && text.contains("shorter"),
+        "{text}"
+    );
+    fine(&at, "capsched snapshot save runs/last --at 10s -o now.snap");
+    let mut narrow = TREE;
+    narrow[3].1 = "45";
+    narrow[1].1 = "80";
+    narrow[2].1 = "20";
+    fs::write(at.join("new.xml"), configuration(&narrow)).unwrap();
+    let line = "capsched conf plan conf/capacity-scheduler.xml new.xml --cluster 2x10GiB,10vcores \
+                --snapshot now.snap";
+    let text = fine(&at, line);
+    for part in [
+        "~ root.dev",
+        "refresh: accepted",
+        "ABOVE_MAXIMUM  root.dev",
+        "application_1_0001",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_moment_becomes_a_file_a_replay_and_a_test() {
+    let at = recorded("journey-snapshot");
+    fine(&at, "capsched snapshot save runs/last --at 10s -o bug.snap");
+    let text = fine(&at, "capsched snapshot replay bug.snap --why 1 --cycles 3");
+    assert!(text.contains("QUEUE_MAX_CAPACITY"), "{text}");
+    let test = fine(&at, "capsched snapshot to-test bug.snap --minimise");
+    assert!(
+        test.contains("#[test]") && test.contains("QUEUE_MAX_CAPACITY"),
+        "{test}"
+    );
+    let (code, text, _) = typed(&at, "capsched why bug.snap 1");
+    assert!(code == 1 && text.contains("QUEUE_MAX_CAPACITY"), "{text}");
+}
+
+#[test]
+fn latencies_become_files_and_a_run_becomes_a_page() {
+    let at = recorded("journey-report");
+    fine(&at, "capsched hist runs/last --format hgrm,hlog,csv -o out");
+    let written = fs::read_dir(at.join("out")).unwrap().count();
+    assert!(written >= 3, "{written}");
+    fine(&at, "capsched report runs/last");
+    let page = fs::read_to_string(at.join("runs/last/report.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    let (code, _, err) = typed(&at, "capsched report runs/last");
+    assert!(code == 2 && err.contains("--force"), "{err}");
+}
+
+#[test]
+fn claims_are_checked_by_simulation_and_by_recordings() {
+    let (code, _, err) = run(&["simulate", "--seeds", "0..2", "--events", "200"]);
+    assert_eq!(code, 0, "{err}");
+    let recordings = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/parity/acls.jsonl.zst"
+    );
+    let text = printed(&["parity", recordings]);
+    assert!(text.contains(" 0 failed"), "{text}");
+}
