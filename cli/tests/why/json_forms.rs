@@ -12,8 +12,8 @@ use serde_json::Value;
 /// Commands without `--json`, and what they print.
 const OTHERS: [(&str, &str); 1] = [("completions", "a script for a shell")];
 
-/// Commands whose `--json` is tried by tests of their own: they need a JDK, or do not end.
-const ELSEWHERE: [&str; 2] = ["hadoop-demo", "serve"];
+/// Commands whose `--json` is tried by tests of their own: they need a JDK or a server, or do not end.
+const ELSEWHERE: [&str; 4] = ["app", "hadoop-demo", "node-agent", "serve"];
 
 /// Commands that print one object a line.
 const LINES: [&str; 1] = ["parity"];
