@@ -217,6 +217,7 @@ fn rounds_of_preemption_are_part_of_the_course_of_an_application() {
         "{taken}"
     );
     let (_, text, _) = why(&out, &["taker"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
         "AWAITING_DEADLINE",
         "of root.dev: container_",

@@ -144,7 +144,7 @@ fn an_application_a_node_and_the_whole_list_have_their_reasons() {
     assert!(text.contains("QUEUE_MAX_CAPACITY"), "{text}");
     let (code, text, _) = typed(&at, "capsched why etl");
     assert!(code == 0 && text.contains("waited"), "{text}");
-    let (code, text, _) = typed(&at, "capsched top runs/last --print --at 10s");
+    let (code, text, _) = typed(&at, "capsched top runs/last --json --at 10s");
     assert!(code == 0 && text.contains("QUEUE_MAX_CAPACITY"), "{text}");
 }
 
