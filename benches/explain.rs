@@ -7,13 +7,13 @@
 mod common;
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use capsched::api::{
     Ask, AskCall, Engine, Latencies, Mode, NodeReport, Threaded, UnderWay, explain, explain_all,
 };
 use capsched::id::ApplicationId;
+use capsched::sync::{AtomicBool, Ordering};
 use capsched::time::SystemClock;
 use common::{container, engine};
 use criterion::{Criterion, criterion_group, criterion_main};

@@ -84,8 +84,16 @@ fn cases(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
         };
         text.split(' ').map(replaced).collect()
     };
+    lines()
+        .into_iter()
+        .map(|(name, line)| (name, words(&line)))
+        .collect()
+}
+
+/// Each command as it is typed; capitals and `@` stand for files of the folder.
+fn lines() -> Vec<(&'static str, String)> {
     let on = "--conf CONF --nodes 1x8GiB,8vcores --allow-unfinished";
-    let lines = [
+    vec![
         ("check", "check CONF".to_owned()),
         ("conf diff", "conf diff CONF CONF".to_owned()),
         ("replay", format!("replay TRACE {on} --out RUN")),
@@ -126,8 +134,7 @@ fn cases(folder: &Path) -> Vec<(&'static str, Vec<String>)> {
         ("fsck", "fsck @rm".to_owned()),
         ("man", "man @man".to_owned()),
         ("demo organisation", "demo organisation".to_owned()),
-    ];
-    lines.map(|(name, line)| (name, words(&line))).into()
+    ]
 }
 
 /// A data directory, as a server that is killed leaves it.
