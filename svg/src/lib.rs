@@ -216,8 +216,8 @@ mod tests {
             positions: (100.0, 10.0),
             log: true,
         };
-        let places = [1.0, 10.0, 1_000.0, 1e9].map(|value| axis.place(value));
-        assert_eq!(places, [100.0, 70.0, 10.0, 10.0]);
+        let places = [1.0, 10.0, 1_000.0, 1e9].map(|value| number(axis.place(value)));
+        assert_eq!(places, ["100", "70", "10", "10"]);
     }
 
     #[test]
