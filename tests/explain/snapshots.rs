@@ -261,7 +261,7 @@ fn another_number_of_calls_or_another_state_is_noticed() {
     let mut random = Random::new(11);
     let (_, snapshot, _) = saved("global", &mut random);
     let places = |call: &Call| matches!(call, Call::AddNode { .. });
-    let mut fewer = snapshot.clone();
+    let mut fewer = snapshot;
     fewer.calls.retain(|call| !places(call));
     let read = StateSnapshot::read(&packed(&fewer)[..]).unwrap();
     let mut engine = read.head.engine().unwrap();

@@ -131,12 +131,16 @@ impl Run {
         self.random.below(n)
     }
 
+    fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.below(len as u64)).unwrap()
+    }
+
     fn step(&mut self, met: &mut Met) {
         match self.below(20) {
             0 if self.apps.len() < 6 => self.submit(),
             1 if self.apps.len() > 2 => self.end_app(),
             2 if self.nodes.len() > 3 => {
-                let at = self.below(self.nodes.len() as u64) as usize;
+                let at = self.index(self.nodes.len());
                 let i = *self.nodes.iter().nth(at).unwrap();
                 self.nodes.remove(&i);
                 self.engine.remove_node(&node(i)).unwrap();
@@ -152,7 +156,7 @@ impl Run {
             4..=6 => self.ask_gang(),
             7..=9 => self.ask_small(),
             10..=13 if !self.live.is_empty() => {
-                let at = self.below(self.live.len() as u64) as usize;
+                let at = self.index(self.live.len());
                 let id = self.live[at];
                 let _ = self.engine.container_finished(id);
             }
@@ -171,14 +175,14 @@ impl Run {
         let id = ApplicationId::new(self.next_app);
         self.next_app += 1;
         let (queue, user) =
-            [("root.a", "ann"), ("root.b", "bob"), ("root.a", "cid")][self.below(3) as usize];
+            [("root.a", "ann"), ("root.b", "bob"), ("root.a", "cid")][self.index(3)];
         self.engine.submit(AppSpec::new(id, queue, user)).unwrap();
         self.books.submitted(id, user, false);
         self.apps.push(id);
     }
 
     fn end_app(&mut self) {
-        let at = self.below(self.apps.len() as u64) as usize;
+        let at = self.index(self.apps.len());
         let id = self.apps.remove(at);
         self.engine.finish_app(id).unwrap();
         let mut met = Met::default();
@@ -189,7 +193,7 @@ impl Run {
 
     fn app(&mut self) -> Option<ApplicationId> {
         let count = self.apps.len() as u64;
-        let at = self.below(count.max(1)) as usize;
+        let at = usize::try_from(self.below(count.max(1))).unwrap();
         self.apps.get(at).copied()
     }
 
@@ -336,7 +340,6 @@ fn over_many_seeds_gangs_are_whole_in_time_and_leave_room_for_others() {
         met.placed > 0 && met.expired > 0 && met.holds > 0,
         "{met:?}"
     );
-    eprintln!("{met:?}");
 }
 
 #[test]

@@ -15,7 +15,8 @@ use capsched_server::grpc::simulated::{ApplicationLoad, NodeLoad, Server};
 use tokio_stream::StreamExt;
 use tonic::Code;
 
-use server::{Running, container_ask, registration, resource};
+use server::{Running, Through, container_ask, registration, resource};
+use wire::applications_client::ApplicationsClient;
 
 fn node_load(nodes: u32, duration: Duration) -> NodeLoad {
     NodeLoad {
@@ -57,6 +58,21 @@ async fn simulated_nodes_and_applications_do_their_work() {
     assert_eq!((nodes.registrations, nodes.reconnections), (12, 0));
     assert!(nodes.launched > nodes.stopped);
     assert!(nodes.heartbeats.count() > 12 && nodes.heartbeats.at_permille(990) > 0);
+}
+
+/// Ends an application by its master; its state then.
+async fn finished(
+    apps: &mut ApplicationsClient<Through>,
+    application: String,
+) -> wire::ApplicationState {
+    let finish = wire::FinishMasterRequest {
+        application: application.clone(),
+        status: wire::FinalStatus::Succeeded.into(),
+        ..wire::FinishMasterRequest::default()
+    };
+    apps.finish_master(finish).await.unwrap();
+    let state = apps.state(wire::StateRequest { application }).await;
+    state.unwrap().into_inner().state()
 }
 
 #[tokio::test]
@@ -123,15 +139,8 @@ async fn the_life_of_one_application_step_by_step() {
     let answer = answers.next().await.unwrap().unwrap();
     assert_eq!(answer.completed.len(), 1, "{answer:?}");
     assert_eq!(answer.completed[0].cause, "exited");
-    let finish = wire::FinishMasterRequest {
-        application: id.clone(),
-        status: wire::FinalStatus::Succeeded.into(),
-        ..wire::FinishMasterRequest::default()
-    };
-    apps.finish_master(finish).await.unwrap();
-    let state = apps.state(wire::StateRequest { application: id }).await;
-    let state = state.unwrap().into_inner();
-    assert_eq!(state.state(), wire::ApplicationState::Finished);
+    let state = finished(&mut apps, id).await;
+    assert_eq!(state, wire::ApplicationState::Finished);
     let stop = next(&mut beat).await.stop;
     assert_eq!(stop.len(), 2, "the master and the other task: {stop:?}");
 }

@@ -18,7 +18,7 @@ use wire::applications_client::ApplicationsClient;
 use wire::events_client::EventsClient;
 use wire::nodes_client::NodesClient;
 
-type Through = InterceptedService<Channel, Credentials>;
+pub(crate) type Through = InterceptedService<Channel, Credentials>;
 
 /// A server that runs until it is dropped.
 pub(crate) struct Running {

@@ -58,6 +58,7 @@ async fn post(router: &Router, path: &str, body: &str) -> (StatusCode, Value) {
 }
 
 /// The capacity of `root.adhoc` and how much of the cluster it may grow to, in percent.
+#[expect(clippy::float_arithmetic, reason = "shares are shown in percent")]
 fn limits(rm: &ResourceManager) -> (f32, f32) {
     let queue = rm.engine().queue("root.adhoc").unwrap().unwrap();
     let part = &queue.labels[""];

@@ -46,6 +46,7 @@ impl Latencies {
 
     /// The time that so many of a thousand answers did not exceed, in us.
     #[must_use]
+    #[expect(clippy::float_arithmetic, reason = "percentiles are for people")]
     pub fn at_permille(&self, permille: u32) -> u64 {
         let histogram = self.histogram.as_ref();
         histogram.map_or(0, |of| of.value_at_quantile(f64::from(permille) / 1000.0))
