@@ -188,7 +188,8 @@ mod tests {
             series: vec![line("one"), line("two")],
         };
         let text = svg(&[chart]);
-        assert_eq!(text.matches("<polyline").count(), 2);
+        // The axes are a line, too.
+        assert_eq!(text.matches("<polyline").count(), 3);
         assert!(text.contains("a &lt; b") && text.contains(">two<"));
     }
 

@@ -50,7 +50,7 @@ impl Anchor {
 /// use capsched_svg::{Anchor, COLOURS, Canvas};
 ///
 /// let mut canvas = Canvas::new((100.0, 40.0), "a < b");
-/// canvas.polyline(&[(0.0, 40.0), (50.25, 0.0)], &format!("stroke=\"{}\"", COLOURS[0]));
+/// canvas.polyline(&[(0.0, 40.0), (50.26, 0.0)], &format!("stroke=\"{}\"", COLOURS[0]));
 /// canvas.text((50.0, 20.0), Anchor::Middle, "R&D", "");
 /// let picture = canvas.finish();
 /// assert!(picture.contains("<title>a &lt; b</title>") && picture.contains("points=\"0,40 50.3,0\""));

@@ -19,6 +19,9 @@ fn first_difference(scenario: &Value) -> Option<String> {
         (Err(code), _) => return Some(format!("refused to start with {code}")),
     };
     for (i, step) in steps.iter().enumerate() {
+        if is_half_applied(&step["expect"], &reference) {
+            return None;
+        }
         let found = differences(&step["expect"], &reference.play(step));
         if let Some(first) = found.first() {
             let mut inputs = step.clone();
@@ -30,6 +33,15 @@ fn first_difference(scenario: &Value) -> Option<String> {
         }
     }
     None
+}
+
+/// Whether a refused refresh names a queue that only the refused configuration has: the original keeps that queue,
+/// and what follows is REFRESH_HALF_APPLIED of `docs/DIFFERENCES.md`.
+fn is_half_applied(recorded: &Value, reference: &Reference) -> bool {
+    let kept = " cannot be deleted from the capacity scheduler configuration";
+    let message = recorded["error"]["message"].as_str().unwrap_or_default();
+    let path = message.split_once(kept).map(|(path, _)| path);
+    path.is_some_and(|path| !reference.has_queue(path))
 }
 
 #[test]

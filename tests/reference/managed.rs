@@ -2,7 +2,7 @@
 
 use super::config::{Capacity, Refusal, Unit, Vector};
 use super::resources::{hash_order, string_hash, times};
-use super::state::{Mode, QueueIdx, Scheduler, Template};
+use super::state::{Mode, Queue, QueueIdx, Scheduler, Template};
 use std::collections::BTreeMap;
 
 /// How far guarantees may exceed what their parent has.
@@ -181,6 +181,21 @@ impl Scheduler {
                 self.take_vectors(q, *leaf);
                 self.give(q, *leaf, &p);
             }
+        }
+        self.check_created_modes(&leaves)
+    }
+
+    /// Weights and percentages of created leaves exclude each other; a percentage counts where a leaf has it.
+    fn check_created_modes(&self, leaves: &[QueueIdx]) -> Result<(), Refusal> {
+        let queues = || leaves.iter().map(|leaf| &self.queues[*leaf]);
+        let weighs = |q: &Queue| q.modes.values().any(|mode| *mode == Mode::Weight);
+        let used = |q: &Queue| !q.active.is_empty() || !q.waiting.is_empty();
+        let shares = |q: &Queue| {
+            let percent = |p: &String| q.modes[p] != Mode::Weight && q.caps[p].cap > 0.0;
+            used(q) && q.modes.keys().any(percent)
+        };
+        if self.settings.legacy && queues().any(weighs) && queues().any(shares) {
+            return Err("mixed_capacity_modes");
         }
         Ok(())
     }

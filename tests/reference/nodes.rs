@@ -34,12 +34,15 @@ impl Scheduler {
 
     pub(crate) fn add_node(&mut self, name: &str, rack: &str, res: Res, label: &str) {
         let n = self.nodes.len();
+        // Labels that were set once stay known when a node comes back.
+        let before = |node: &Node| node.name == name && node.labelled;
+        let labelled = !label.is_empty() || self.nodes.iter().any(before);
         self.nodes.push(Node {
             name: name.to_owned(),
             host: name.rsplit_once(':').unwrap().0.to_owned(),
             rack: rack.to_owned(),
             partition: label.to_owned(),
-            labelled: !label.is_empty(),
+            labelled,
             default_listed: label.is_empty(),
             total: res.clone(),
             allocated: self.zero.clone(),

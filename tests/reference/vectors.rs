@@ -22,10 +22,12 @@ fn part(a: f64, b: f64) -> f64 {
 }
 
 fn rounded(x: f64, unit: Unit) -> f64 {
-    if unit == Unit::Weight {
-        (x + 0.5).floor()
+    let whole = x.floor();
+    // The sum with one half is 1 for the number just below one half.
+    if unit == Unit::Weight && x - whole >= 0.5 {
+        whole + 1.0
     } else {
-        x.floor()
+        whole
     }
 }
 
