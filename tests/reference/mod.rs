@@ -52,12 +52,6 @@ impl Reference {
         state::Scheduler::start(header).map(Self)
     }
 
-    /// Whether there is a queue with this path now.
-    pub(crate) fn has_queue(&self, path: &str) -> bool {
-        let mut queues = self.0.tree(self.0.root).into_iter();
-        queues.any(|q| self.0.q(q).path == path)
-    }
-
     /// Carries out one step (its `expect` is not looked at) and answers with the `expect` object.
     ///
     /// # Panics
