@@ -4,10 +4,10 @@ FROM rust:1.95-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked -p capsched-cli
+RUN cargo build --profile max --locked -p capsched-cli
 
 FROM debian:bookworm-slim
-COPY --from=build /src/target/release/capsched /usr/local/bin/capsched
+COPY --from=build /src/target/max/capsched /usr/local/bin/capsched
 COPY LICENSE NOTICE /usr/share/doc/capsched/
 COPY server/assets/vendor/LICENSE-uPlot /usr/share/doc/capsched/LICENSE-uPlot
 USER 65534:65534

@@ -197,8 +197,9 @@ pub fn read_source(
     limits: &DocumentLimits,
 ) -> Result<ConfigSource, Box<Diagnostic>> {
     let name = path.display().to_string();
+    // Whole: the end of a path says which file it is.
     let refuse = |text: String| {
-        let message = format!("{}: {text}", clip(&name));
+        let message = format!("{}: {text}", name.escape_debug());
         Box::new(Diagnostic::error("E_IO", message))
     };
     let data = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?;

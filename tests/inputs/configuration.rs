@@ -374,9 +374,11 @@ fn sizes_are_bounded() {
         "A42"
     );
     let limits = DocumentLimits::default();
-    for path in ["/dev/zero", "/", "/nowhere/capacity-scheduler.xml"] {
-        let read = config::read_source(path.as_ref(), Layer::Scheduler, &limits);
-        assert_eq!(read.unwrap_err().code, "E_IO", "A40 {path}");
+    let deep = format!("/nowhere/{}capacity-scheduler.xml", "folder/".repeat(40));
+    for path in ["/dev/zero", "/", "/nowhere/capacity-scheduler.xml", &deep] {
+        let refused = config::read_source(path.as_ref(), Layer::Scheduler, &limits).unwrap_err();
+        assert_eq!(refused.code, "E_IO", "A40 {path}");
+        assert!(refused.message.starts_with(path), "A40 {refused}");
     }
 }
 

@@ -10,7 +10,7 @@ use crate::api::{
     ReleaseReason, Scheduler,
 };
 
-impl<S: Scheduler> Driver<S> {
+impl Driver<dyn Scheduler + '_> {
     pub(super) fn plan_call(&mut self, id: ApplicationId) {
         let Some(app) = self.apps.get_mut(&id) else {
             return;

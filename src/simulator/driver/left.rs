@@ -35,7 +35,7 @@ pub struct LeftJob {
     pub not_asked: u64,
 }
 
-impl<S: Scheduler> Driver<S> {
+impl<S: Scheduler + ?Sized> Driver<S> {
     /// Jobs that wait for containers or have not asked for all of theirs, in the order of their
     /// submission.
     #[must_use]
@@ -52,7 +52,9 @@ impl<S: Scheduler> Driver<S> {
         left.sort_by_key(|job| job.app);
         left
     }
+}
 
+impl Driver<dyn Scheduler + '_> {
     /// A submission was refused.
     pub(super) fn refused_job(&mut self, id: ApplicationId, job: Job, error: &SubmitError) {
         let containers = job.containers();

@@ -22,7 +22,7 @@ pub(super) struct RunFigures {
     most: [u32; MAX_TYPES],
 }
 
-impl<S: Scheduler> Driver<S> {
+impl Driver<dyn Scheduler + '_> {
     /// Takes the figures over as they stand: a container was placed or ended.
     pub(super) fn figures_so_far(&mut self) {
         let (used, total) = self.ledger.cluster();

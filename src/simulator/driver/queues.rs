@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::record::Waits;
 use super::run::Driver;
+use crate::api::Scheduler;
 use crate::id::Set;
 use crate::simulator::statistics::{Numbered, Tally};
 
@@ -62,7 +63,7 @@ impl LeafQueues {
     }
 }
 
-impl<S> Driver<S> {
+impl Driver<dyn Scheduler + '_> {
     pub(super) fn more_waiting(&mut self, leaf: usize, n: u64) {
         self.queues.waiting += n;
         self.queues.leaves.row_mut(leaf).waiting += n;

@@ -25,7 +25,7 @@ impl Turn {
     }
 }
 
-impl<S: Scheduler> Driver<S> {
+impl Driver<dyn Scheduler + '_> {
     /// The time from which on heartbeats and rounds pause, unless something happens before.
     /// At the end of a run looks may still bring something.
     ///

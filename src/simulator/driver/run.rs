@@ -24,9 +24,10 @@ use crate::simulator::workload::{Job, NodeLine, TaskGroup, TraceError, Workload}
 const MESSAGES: usize = 20;
 
 /// Drives a scheduler through a workload.
+///
+/// The run itself is compiled once, for any scheduler: a virtual call costs little beside what it decides.
 #[derive(Debug)]
-pub struct Driver<S> {
-    pub(super) scheduler: S,
+pub struct Driver<S: ?Sized> {
     pub(super) settings: DriverSettings,
     pub(super) now_ms: u64,
     pub(super) agenda: Agenda,
@@ -67,6 +68,8 @@ pub struct Driver<S> {
     pub(super) delays: Tally,
     /// Whether heartbeats were left out since the last one, because nothing waited.
     paused: bool,
+    /// Last, so that its type can be left open.
+    pub(super) scheduler: S,
 }
 
 /// Where containers go.
@@ -111,7 +114,6 @@ impl<S: Scheduler> Driver<S> {
             beats: Beats::new(settings.heartbeat_ms.max(1)),
             ledger: auditor(&settings),
             settings,
-            scheduler,
             now_ms: 0,
             agenda: Agenda::default(),
             to_come: 0,
@@ -140,6 +142,7 @@ impl<S: Scheduler> Driver<S> {
             seen_us: 0,
             delays: Tally::default(),
             paused: true,
+            scheduler,
         }
     }
 
@@ -149,6 +152,49 @@ impl<S: Scheduler> Driver<S> {
     ///
     /// When a host cannot be a node's name or the scheduler refuses the node.
     pub fn add_nodes(&mut self, nodes: &[NodeLine]) -> Result<(), NodeError> {
+        self.any().register(nodes)
+    }
+
+    /// Has a node register during the run.
+    pub fn node_arrives(&mut self, at_ms: u64, node: NodeSpec) {
+        self.any().plan(at_ms, Due::Arrive(Box::new(node)));
+    }
+
+    /// Has a node go away during the run.
+    pub fn node_leaves(&mut self, at_ms: u64, node: NodeName) {
+        self.any().plan(at_ms, Due::Leave(node));
+    }
+
+    /// Sets the most a queue may use, for the auditor.
+    pub fn limit(&mut self, queue: &str, most: ResourceVector) {
+        self.ledger.limit(queue, most);
+    }
+
+    /// The scheduler, for a look at its state.
+    pub const fn scheduler(&mut self) -> &mut S {
+        &mut self.scheduler
+    }
+
+    /// Runs the workload to its end.
+    ///
+    /// # Errors
+    ///
+    /// When the workload gives one; the scheduler stays as it was then.
+    pub fn run(
+        &mut self,
+        workload: &mut dyn Workload,
+        watch: &mut dyn RunWatch,
+    ) -> Result<RunReport, TraceError> {
+        self.any().play(workload, watch)
+    }
+
+    fn any(&mut self) -> &mut Driver<dyn Scheduler + '_> {
+        self
+    }
+}
+
+impl Driver<dyn Scheduler + '_> {
+    fn register(&mut self, nodes: &[NodeLine]) -> Result<(), NodeError> {
         let mut specs = Vec::with_capacity(nodes.len());
         for line in nodes {
             let name = NodeName::new(&line.host, 0).map_err(NodeError::Name)?;
@@ -189,32 +235,7 @@ impl<S: Scheduler> Driver<S> {
         }
     }
 
-    /// Has a node register during the run.
-    pub fn node_arrives(&mut self, at_ms: u64, node: NodeSpec) {
-        self.plan(at_ms, Due::Arrive(Box::new(node)));
-    }
-
-    /// Has a node go away during the run.
-    pub fn node_leaves(&mut self, at_ms: u64, node: NodeName) {
-        self.plan(at_ms, Due::Leave(node));
-    }
-
-    /// Sets the most a queue may use, for the auditor.
-    pub fn limit(&mut self, queue: &str, most: ResourceVector) {
-        self.ledger.limit(queue, most);
-    }
-
-    /// The scheduler, for a look at its state.
-    pub const fn scheduler(&mut self) -> &mut S {
-        &mut self.scheduler
-    }
-
-    /// Runs the workload to its end.
-    ///
-    /// # Errors
-    ///
-    /// When the workload gives one; the scheduler stays as it was then.
-    pub fn run(
+    fn play(
         &mut self,
         workload: &mut dyn Workload,
         watch: &mut dyn RunWatch,
