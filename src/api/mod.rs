@@ -37,9 +37,10 @@ pub use crate::id::{ApplicationId, ContainerId, IdError, NodeName, NodeNameError
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{
-    AppSpec, AppStage, Ask, AskCall, AskReply, Closeness, ConstrainedAsk, EndCause, GangAsk,
-    GangWait, Granted, NodeReport, NodeSpec, Reference, ReferenceRules, RunningContainer,
-    TreeSettings, UnknownReference,
+    AppSpec, AppStage, Ask, AskCall, AskReply, Closeness, ConstrainedAsk, ContainerChange,
+    ContainerUpdate, EndCause, GangAsk, GangWait, Granted, NodeReport, NodeSpec, Reference,
+    ReferenceRules, RunningContainer, TreeSettings, UnknownReference, UpdateError, UpdateKind,
+    UpdateRefusal, UpdatedContainer,
 };
 pub use crate::rescheduler::{
     AppVerdict, AskedBack, Rescheduler, Settings as PreemptionSettings, Taken, WhyNot,

@@ -10,7 +10,7 @@ use crate::commit::{
     Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::queue::{AppSpec, AskCall, AskReply, GangAsk, NodeReport, NodeSpec};
+use crate::queue::{AppSpec, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, UpdateKind};
 use crate::resource::ResourceVector;
 
 /// Every call of an outsider to a scheduler, in virtual or real time.
@@ -231,6 +231,27 @@ pub enum Event {
         priority: i32,
         /// Allocation request id it was asked under.
         request_id: i64,
+        /// Number of the container that grows by it. The application fetches no new container then, but the change:
+        /// [`Event::Updated`] shows it, and this one ends.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        increases: Option<u32>,
+    },
+    /// A container changed, and its application fetched the change.
+    Updated {
+        /// The container.
+        container: ContainerId,
+        /// Where.
+        node: NodeName,
+        /// How it changed.
+        kind: UpdateKind,
+        /// Its size from now on.
+        size: ResourceVector,
+        /// What its queue is charged with for it; nothing for an opportunistic container.
+        charged: ResourceVector,
+        /// Its version from now on.
+        version: u32,
+        /// The auxiliary container of the change, which ends next. It has what the container gave back.
+        auxiliary: ContainerId,
     },
     /// Space was reserved on a node for a container.
     Reserved {
@@ -355,6 +376,25 @@ impl Event {
                 queue: Arc::clone(queue),
                 priority: key.priority,
                 request_id: key.request_id,
+                increases: key.increases(),
+            },
+            commit::LedgerEvent::Updated {
+                container,
+                node,
+                kind,
+                size,
+                charged,
+                version,
+                auxiliary,
+                ..
+            } => Self::Updated {
+                container: *container,
+                node: node.clone(),
+                kind: *kind,
+                size: *size,
+                charged: *charged,
+                version: *version,
+                auxiliary: *auxiliary,
             },
             commit::LedgerEvent::Reserved { again: true, .. } => return None,
             commit::LedgerEvent::Reserved {

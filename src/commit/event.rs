@@ -11,7 +11,7 @@ use crate::commit::proposals::conflict::Conflict;
 use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, SchedulerKey};
 use crate::policy::Locality;
 use crate::proposer::{Proposal, ProposalKind};
-use crate::queue::{EndCause, Exclusivity, GangWait};
+use crate::queue::{EndCause, Exclusivity, GangWait, UpdateKind};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -96,6 +96,26 @@ pub enum LedgerEvent {
         ending: Ending,
         /// Why.
         cause: EndCause,
+    },
+    /// A container changed, and its application fetched the change. What it grew by had been placed as an auxiliary
+    /// container; what it gave back has that container now, which ends next.
+    Updated {
+        /// The container.
+        container: ContainerId,
+        /// Its node.
+        node: NodeName,
+        /// How it changed.
+        kind: UpdateKind,
+        /// Its size, that of an opportunistic container among them.
+        size: ResourceVector,
+        /// What its queue is charged with for it; nothing for an opportunistic container.
+        charged: ResourceVector,
+        /// Its version.
+        version: u32,
+        /// The auxiliary container.
+        auxiliary: ContainerId,
+        /// Size of the auxiliary container from now on.
+        rest: ResourceVector,
     },
     /// A proposal was refused.
     Rejected {

@@ -22,6 +22,8 @@ pub struct EventCounts {
     pub released: u64,
     /// Containers that the scheduler ended.
     pub killed: u64,
+    /// Containers that changed.
+    pub updated: u64,
     /// Proposals refused by the commit.
     pub rejected: u64,
     /// Applications that may ask since their master has its container, or since they are accepted.
@@ -52,6 +54,7 @@ impl EventCounts {
                 Ending::Released => &mut self.released,
                 Ending::Killed => &mut self.killed,
             },
+            LedgerEvent::Updated { .. } => &mut self.updated,
             LedgerEvent::Rejected { .. } => &mut self.rejected,
             LedgerEvent::MasterStarted { .. } => &mut self.started,
             LedgerEvent::MasterLost { .. } => &mut self.masters_lost,

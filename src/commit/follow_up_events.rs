@@ -21,29 +21,39 @@ impl Ledger {
 
     /// Carries out what waits, and what that brings about; drops ended containers.
     pub fn drain_follow_ups(&mut self) {
-        while let Some(call) = self.outbox.next_follow_up() {
-            match call {
-                FollowUpEvent::AskForMaster(app, partition) => self.ask_for_master(app, partition),
-                FollowUpEvent::Labels(node) => self.apply_labels(node),
-                FollowUpEvent::Allocated(app) => self.start_master(app),
-                FollowUpEvent::Stop(slot) => {
-                    let launched = self.container(slot).launched;
-                    self.containers.set_due(slot, false, launched);
-                }
-                FollowUpEvent::Finished(slot, cause) => self.finish_container(slot, cause),
-                FollowUpEvent::NodeTotal(node, incarnation, total) => {
-                    if is_registered(&self.state, node, incarnation) {
-                        // As AbstractYarnScheduler.updateNodeResource with a timeout of 0: enforced from now on.
-                        self.state.nodes[node].enforced |= self.state.nodes[node].total != total;
-                        self.set_total(node, total);
-                    }
-                }
-                FollowUpEvent::Kill(slot) => self.kill_or_mark(slot),
-                FollowUpEvent::Forget(app) => self.forget_app(app),
+        loop {
+            while let Some(call) = self.outbox.next_follow_up() {
+                self.carry_out(call);
+            }
+            self.hand_out_by_event();
+            if self.outbox.is_drained() {
+                break;
             }
         }
-        self.hand_out_by_event();
         self.containers.drop_ended();
+    }
+
+    fn carry_out(&mut self, call: FollowUpEvent) {
+        match call {
+            FollowUpEvent::AskForMaster(app, partition) => self.ask_for_master(app, partition),
+            FollowUpEvent::Labels(node) => self.apply_labels(node),
+            FollowUpEvent::Allocated(app) => self.start_master(app),
+            FollowUpEvent::Stop(slot) => {
+                let launched = self.container(slot).launched;
+                self.containers.set_due(slot, false, launched);
+            }
+            FollowUpEvent::Release(slot) => self.release_auxiliary(slot),
+            FollowUpEvent::Finished(slot, cause) => self.finish_container(slot, cause),
+            FollowUpEvent::NodeTotal(node, incarnation, total) => {
+                if is_registered(&self.state, node, incarnation) {
+                    // As AbstractYarnScheduler.updateNodeResource with a timeout of 0: enforced from now on.
+                    self.state.nodes[node].enforced |= self.state.nodes[node].total != total;
+                    self.set_total(node, total);
+                }
+            }
+            FollowUpEvent::Kill(slot) => self.kill_or_mark(slot),
+            FollowUpEvent::Forget(app) => self.forget_app(app),
+        }
     }
 
     /// Frees the slot of an ended application once none of its containers takes space and its leaf

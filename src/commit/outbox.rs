@@ -24,6 +24,8 @@ pub(super) enum FollowUpEvent {
     Allocated(AppSlot),
     /// A container's node is to stop it.
     Stop(ContainerSlot),
+    /// An auxiliary container ends.
+    Release(ContainerSlot),
     /// A container ended, for a cause.
     Finished(ContainerSlot, EndCause),
     /// A node's total is to become this.

@@ -1,6 +1,8 @@
 //! Names that cross the edge: applications, containers, nodes, scheduler keys.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error};
@@ -242,21 +244,68 @@ macro_rules! as_text {
 as_text!(ApplicationId, ContainerId, NodeName);
 
 /// What asks are grouped by within an application: request priority (smaller is more important)
-/// and allocation request id. Order is that of `SchedulerRequestKey`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// and allocation request id; the increase of a container has a key of its own. Order is that of
+/// `SchedulerRequestKey`: increases come last.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SchedulerKey {
     /// Request priority: a smaller number is more important.
     pub priority: i32,
+    /// Number of the container that grows by what is asked; nothing for new containers.
+    pub updates: Option<NonZeroU32>,
     /// Allocation request id, chosen by the application.
     pub request_id: i64,
 }
 
 impl SchedulerKey {
     /// The key of the ask for an application master.
-    pub const MASTER: Self = Self {
-        priority: 0,
-        request_id: -1,
-    };
+    pub const MASTER: Self = Self::new(0, -1);
+
+    /// The first of all keys.
+    pub const FIRST: Self = Self::new(i32::MIN, i64::MIN);
+
+    /// The key of asks for new containers.
+    #[inline]
+    #[must_use]
+    pub const fn new(priority: i32, request_id: i64) -> Self {
+        Self {
+            priority,
+            updates: None,
+            request_id,
+        }
+    }
+
+    /// The key of the increase of a container that was asked under this key.
+    #[must_use]
+    pub const fn increasing(self, container: u32) -> Self {
+        Self {
+            updates: NonZeroU32::new(container),
+            ..self
+        }
+    }
+
+    /// Number of the container that grows by what is asked; nothing for new containers.
+    #[inline]
+    #[must_use]
+    pub fn increases(self) -> Option<u32> {
+        self.updates.map(NonZeroU32::get)
+    }
+}
+
+// As SchedulerRequestKey.compareTo, whose comment says the opposite of increases.
+impl Ord for SchedulerKey {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        let of = |key: &Self| (key.updates.is_some(), key.priority, key.request_id);
+        let container = || self.updates.cmp(&other.updates);
+        of(self).cmp(&of(other)).then_with(container)
+    }
+}
+
+impl PartialOrd for SchedulerKey {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 #[cfg(test)]
@@ -305,11 +354,11 @@ mod tests {
 
     #[test]
     fn keys_are_ordered_by_priority_then_request_id() {
-        let key = |priority, request_id| SchedulerKey {
-            priority,
-            request_id,
-        };
-        assert!(SchedulerKey::MASTER < key(0, 0));
+        let key = SchedulerKey::new;
+        assert!(SchedulerKey::FIRST < SchedulerKey::MASTER && SchedulerKey::MASTER < key(0, 0));
         assert!(key(0, 9) < key(1, 0));
+        assert!(key(9, 9) < key(0, 0).increasing(1), "increases come last");
+        assert!(key(0, 0).increasing(7) < key(0, 1).increasing(1));
+        assert!(key(0, 0).increasing(1) < key(0, 0).increasing(2));
     }
 }

@@ -308,7 +308,11 @@ impl<const N: usize> Pass<'_, N> {
             return Answer::AppSkipped;
         }
         visit.opportunities = visit.opportunities.saturating_add(1);
-        let answer = self.cascade(visit, node);
+        let answer = if visit.asks.takes_port(node.name.port()) {
+            self.cascade(visit, node)
+        } else {
+            Answer::KeySkipped
+        };
         if visit.reserved.is_none() && matches!(answer, Answer::KeySkipped) {
             visit.opportunities = (visit.opportunities - 1).max(0);
         }

@@ -215,6 +215,17 @@ impl App {
         self.first_open = position(first.unwrap_or(self.keys.len()));
     }
 
+    /// Removes those of some keys, ascending, under which nothing is asked or reserved, with their counters.
+    pub fn forget_keys(&mut self, keys: &[SchedulerKey]) {
+        let gone = |asks: &KeyAsks| {
+            let idle = !asks.outstanding && asks.asks.is_empty() && asks.reserved.is_empty();
+            idle && keys.binary_search(&asks.key).is_ok()
+        };
+        self.keys.retain(|asks| !gone(asks));
+        let first = self.keys.iter().position(|asks| asks.outstanding);
+        self.first_open = position(first.unwrap_or(self.keys.len()));
+    }
+
     /// Position of the first key with outstanding asks; the number of keys where none has any.
     #[inline]
     #[must_use]

@@ -30,6 +30,9 @@ pub struct KeyAsks {
     pub re_reservations: i32,
     /// Request priority and allocation request id.
     pub key: SchedulerKey,
+    /// The port of the only node of its host that may serve the key, where it asks for the increase of a container.
+    // Differs: the reference may place it on another node of the same host, and gives that back.
+    pub only_port: Option<u16>,
     /// Set when the key belongs to a scheduling request.
     pub constrained: Option<Arc<ConstrainedKey>>,
     /// Reservations under this key, in order of making.
@@ -46,6 +49,7 @@ impl KeyAsks {
             outstanding: false,
             partition: PartitionId::DEFAULT,
             asks: SmallVec::new(),
+            only_port: None,
             constrained: None,
             opportunities: 0,
             missed: 0,
@@ -84,6 +88,13 @@ impl KeyAsks {
         if partition == PartitionId::DEFAULT {
             self.missed = 0;
         }
+    }
+
+    /// Whether a node with this port may serve the key, as far as its port says.
+    #[inline]
+    #[must_use]
+    pub fn takes_port(&self, port: u16) -> bool {
+        self.only_port.is_none_or(|only| only == port)
     }
 
     /// Position of the ask at a place, or where it would be.

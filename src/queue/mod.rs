@@ -14,6 +14,7 @@ mod reference;
 mod request;
 mod settings;
 mod tree;
+mod update;
 mod user;
 
 pub use amounts::{Amounts, Excess};
@@ -45,5 +46,8 @@ pub use settings::{
 pub use tree::{
     Bound, CapacityMode, Divisors, Exclusivity, Floor, Leaf, LeafPart, LimitKind, Queue, QueuePart,
     QueueState, SkippableHead, TemplatePart, UserBounds,
+};
+pub use update::{
+    ContainerChange, ContainerUpdate, UpdateError, UpdateKind, UpdateRefusal, UpdatedContainer,
 };
 pub use user::{CachedUserLimit, User, UserPart};

@@ -1,6 +1,7 @@
 //! What outsiders ask of the scheduler, as plain data: nodes, applications, asks, reports.
 
 use super::end_cause::EndCause;
+use super::update::{ContainerUpdate, UpdateError, UpdatedContainer};
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::resource::ResourceVector;
 
@@ -173,6 +174,8 @@ pub struct AskCall {
     pub constrained: Vec<ConstrainedAsk>,
     /// Containers to give back, by number; of those that are not live the answer says so.
     pub release: Vec<u32>,
+    /// Changes of containers that it has.
+    pub updates: Vec<ContainerUpdate>,
     /// Hosts and racks not to use from now on.
     pub blacklist_add: Vec<String>,
     /// Hosts and racks to use again.
@@ -187,14 +190,23 @@ impl AskCall {
             asks,
             constrained,
             release,
+            updates,
             blacklist_add,
             blacklist_remove,
         } = self;
         asks.is_empty()
             && constrained.is_empty()
             && release.is_empty()
+            && updates.is_empty()
             && blacklist_add.is_empty()
             && blacklist_remove.is_empty()
+    }
+
+    /// A call that changes containers and nothing else.
+    #[must_use]
+    pub fn updating(updates: Vec<ContainerUpdate>) -> Self {
+        let rest = Self::default();
+        Self { updates, ..rest }
     }
 
     /// A call that asks and changes nothing else.
@@ -219,6 +231,10 @@ pub struct AskReply {
     pub headroom: ResourceVector,
     /// Containers that the scheduler asks back, ascending.
     pub asked_back: Vec<u32>,
+    /// Containers that changed since the last call: increases, decreases, promotions, demotions.
+    pub updated: Vec<UpdatedContainer>,
+    /// Changes of the call that were refused.
+    pub update_errors: Vec<UpdateError>,
     /// Numbers that the call gave back though no live container has them, in the order of the call.
     pub unknown: Vec<u32>,
 }
@@ -252,6 +268,10 @@ pub struct RunningContainer {
     pub request_id: i64,
     /// When it was placed, in ms of the scheduler's clock.
     pub created_ms: u64,
+    /// Its version: how often it was changed.
+    pub version: u32,
+    /// Whether it is opportunistic, so that no queue is charged with it.
+    pub opportunistic: bool,
 }
 
 impl RunningContainer {
@@ -264,6 +284,8 @@ impl RunningContainer {
             priority: 1,
             request_id: 0,
             created_ms: 0,
+            version: 0,
+            opportunistic: false,
         }
     }
 }

@@ -151,10 +151,7 @@ impl Scene {
         self.view.containers.push(RoundContainer {
             id: ContainerId::new(self.view.apps[app].id, u32::try_from(at).unwrap() + 1),
             app,
-            key: SchedulerKey {
-                priority: 1,
-                request_id: 0,
-            },
+            key: SchedulerKey::new(1, 0),
             size,
             node,
             requested_partition: Some(0),

@@ -271,7 +271,7 @@ impl Sequential {
             .ledger
             .app(app)
             .ok_or(AskError::UnknownApplication(app))?;
-        if !call.only_fetches() {
+        if !call.only_fetches() || self.ledger.has_granted_updates(slot) {
             self.note_change_of(slot);
         }
         let result = self.ledger.ask_on(slot, call, progress, reply, budget);

@@ -20,5 +20,6 @@ mod property;
 mod recovery;
 mod removed_users;
 mod scheduling_requests;
+mod updates;
 mod user_bounds;
 mod working_copies;

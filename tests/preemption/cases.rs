@@ -257,10 +257,7 @@ impl<'a> Case<'a> {
         self.view.containers.push(RoundContainer {
             id,
             app,
-            key: SchedulerKey {
-                priority: i32::try_from(priority).unwrap(),
-                request_id: 0,
-            },
+            key: SchedulerKey::new(i32::try_from(priority).unwrap(), 0),
             size,
             node,
             requested_partition: Some(requested),

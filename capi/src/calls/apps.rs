@@ -272,6 +272,7 @@ fn call(memory: Memory, given: &CallRecord) -> Answer<AskCall> {
         release: memory.copy_all(given.release, given.release_count, "release")?,
         blacklist_add: memory.texts(add, given.blacklist_add_count, "blacklist_add")?,
         blacklist_remove: memory.texts(remove, given.blacklist_remove_count, "blacklist_remove")?,
+        ..AskCall::default()
     })
 }
 

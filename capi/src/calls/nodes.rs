@@ -75,11 +75,10 @@ fn running(
     let given = memory.read_all(first, count)?;
     let one = |one: RunningRecord| {
         Ok(RunningContainer {
-            id: convert::container_id(one.key)?,
-            size: vector(&one.amounts),
             priority: one.priority,
             request_id: one.request_id,
             created_ms: one.created_ms,
+            ..RunningContainer::new(convert::container_id(one.key)?, vector(&one.amounts))
         })
     };
     given.into_iter().map(one).collect()

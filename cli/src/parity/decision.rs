@@ -110,6 +110,9 @@ impl DecisionWriter<'_> {
     fn add_served(&self, decision: &mut Value, served: &Served<'_>) {
         decision["priority"] = json!(served.key.priority);
         decision["id"] = json!(served.key.request_id);
+        if let Some(container) = served.key.increases() {
+            decision["increases"] = json!(container);
+        }
         decision["locality"] = json!(locality_name(served.locality));
         decision["requested"] = json!(served.requested.map(locality_name));
         let name = &self.state.partitions[served.partition].name;

@@ -200,9 +200,30 @@ pub(super) struct Ask {
     pub(super) release: Vec<u32>,
     pub(super) release_nth: Option<Vec<usize>>,
     #[serde(default)]
+    pub(super) updates: Vec<Update>,
+    #[serde(default)]
     pub(super) blacklist_add: Vec<String>,
     #[serde(default)]
     pub(super) blacklist_remove: Vec<String>,
+}
+
+/// A change of a container, by its number or its position among those handed over.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Update {
+    pub(super) container: Option<u32>,
+    pub(super) nth: Option<usize>,
+    pub(super) version: Option<u32>,
+    pub(super) change: Change,
+    pub(super) res: Amounts,
+}
+
+/// How a container is to change.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Change {
+    Increase,
+    Decrease,
 }
 
 /// A resource request.

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use capsched::api::{ApplicationId, Closeness, Event, Scheduler as _, Stepped};
 use capsched::simulator::journal::{
-    AppCall, AskLine, Call, GangCall, SnapshotHead, StateSnapshot, SubmitCall, reduced,
+    AppCall, AskLine, Call, ChangeLine, GangCall, SnapshotHead, StateSnapshot, SubmitCall, UpdateLine,
+    reduced,
 };
 use serde_json::{Value, json};
 
@@ -318,14 +319,16 @@ fn app_call(out: &mut String, call: &AppCall) -> std::fmt::Result {
         )
     });
     let constrained: Vec<String> = constrained.collect();
+    let updates: Vec<String> = call.updates.iter().map(update).collect();
     write!(
         out,
         "let _ = engine.ask(ApplicationId::new({}), AskCall {{ asks: vec![{}], constrained: vec![{}], \
-         release: vec!{:?}, blacklist_add: {}, blacklist_remove: {} }});",
+         release: vec!{:?}, updates: vec![{}], blacklist_add: {}, blacklist_remove: {} }});",
         call.app,
         asks.join(", "),
         constrained.join(", "),
         call.release,
+        updates.join(", "),
         owned_list(&call.exclude),
         owned_list(&call.include)
     )
@@ -349,6 +352,19 @@ fn gang_call(out: &mut String, call: &GangCall) -> std::fmt::Result {
         call.elastic,
         call.within_ms,
         owned(call.label.as_deref())
+    )
+}
+
+fn update(line: &UpdateLine) -> String {
+    let change = match &line.change {
+        ChangeLine::Increase(size) => format!("Increase({})", vector(size)),
+        ChangeLine::Decrease(size) => format!("Decrease({})", vector(size)),
+        ChangeLine::Promote => "Promote".to_owned(),
+        ChangeLine::Demote => "Demote".to_owned(),
+    };
+    format!(
+        "ContainerUpdate {{ container: {}, version: {}, change: ContainerChange::{change} }}",
+        line.container, line.version
     )
 }
 

@@ -62,6 +62,7 @@ fn write(writer: &mut Writer, decision: &Decision, types: usize) {
         | Decision::Reserved { .. }
         | Decision::Unreserved { .. }
         | Decision::ReservationMoved { .. }
+        | Decision::Updated { .. }
         | Decision::MasterStarted { .. }
         | Decision::MasterLost { .. }
         | Decision::Gang(_) => {}

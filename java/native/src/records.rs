@@ -79,12 +79,12 @@ pub fn node(reader: &mut Reader<'_>) -> Result<NodeSpec, Malformed> {
 ///
 /// When the request is malformed.
 pub fn running(reader: &mut Reader<'_>) -> Result<RunningContainer, Malformed> {
+    let (id, size) = (container(reader)?, amounts(reader)?);
     Ok(RunningContainer {
-        id: container(reader)?,
-        size: amounts(reader)?,
         priority: reader.int()?,
         request_id: reader.long()?,
         created_ms: reader.natural()?,
+        ..RunningContainer::new(id, size)
     })
 }
 
@@ -131,6 +131,7 @@ pub fn ask_call(reader: &mut Reader<'_>) -> Result<AskCall, Malformed> {
         release: reader.list(Reader::count)?,
         blacklist_add: reader.list(Reader::text)?,
         blacklist_remove: reader.list(Reader::text)?,
+        ..AskCall::default()
     })
 }
 

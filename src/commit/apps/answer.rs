@@ -25,7 +25,7 @@ impl Ledger {
     ) -> bool {
         while *budget > 0 {
             let Some(slot) = self.fetch_next(app) else {
-                return true;
+                return self.hand_over_updates(app, reply, budget);
             };
             *budget -= 1;
             let container = self.container(slot);
@@ -38,6 +38,19 @@ impl Ledger {
             });
         }
         false
+    }
+
+    /// Hands over changes of containers in an answer, as many as the budget has; whether none is left.
+    fn hand_over_updates(
+        &mut self,
+        app: AppSlot,
+        reply: &mut AskReply,
+        budget: &mut usize,
+    ) -> bool {
+        let updated = self.hand_out_updates(app, *budget);
+        *budget = budget.saturating_sub(updated.len());
+        reply.updated.extend(updated);
+        self.containers.updates(app).is_empty()
     }
 
     /// Hands an application its next new container, which its node will launch.

@@ -26,10 +26,7 @@ struct KeyRange {
 }
 
 pub(super) fn key_of(ask: &Ask) -> SchedulerKey {
-    SchedulerKey {
-        priority: ask.priority,
-        request_id: ask.request_id,
-    }
+    SchedulerKey::new(ask.priority, ask.request_id)
 }
 
 impl AskOrder {

@@ -2,9 +2,10 @@
 //! them at a time, so that others are served in between.
 //!
 //! 1. Check sizes, labels and counts of all asks and requests; a refusal leaves no trace.
-//! 2. Intern the places, end what is given back, lower the asks by what was not fetched.
+//! 2. Intern the places, take over changes of containers, end what is given back, lower the asks by what was
+//!    not fetched.
 //! 3. Take over the asks, then the scheduling requests, then the lists of places not to use.
-//! 4. Hand over new containers, and answer.
+//! 4. Hand over new containers and changes of containers, and answer.
 //!
 //! Tests: `tests/inputs/requests.rs`.
 
@@ -15,6 +16,7 @@ use smallvec::SmallVec;
 use super::ask_error::{AskError, MAX_ASKS};
 use super::ask_order::AskOrder;
 use super::checks::{CheckedRequest, check_place};
+use super::updates::UpdateProgress;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::leaves::demand::{Checked, CheckedAsks, ask_at_places, check_key};
 use crate::commit::ledger::Ledger;
@@ -29,6 +31,7 @@ enum AskStep {
     Begin,
     Check,
     Intern,
+    Update,
     Release,
     Correct,
     Asks,
@@ -52,6 +55,7 @@ pub struct AskProgress {
     largest: ResourceVector,
     checked: CheckedAsks,
     requests: Vec<CheckedRequest>,
+    updates: UpdateProgress,
     /// Whether an ask for `*` was taken over, or else a request changed its number.
     changed: bool,
     requests_changed: bool,
@@ -75,7 +79,7 @@ impl AskProgress {
 }
 
 /// Takes so many items of a step as the budget has; the range that they are.
-fn take(done: &mut usize, all: usize, budget: &mut usize) -> std::ops::Range<usize> {
+pub(super) fn take(done: &mut usize, all: usize, budget: &mut usize) -> std::ops::Range<usize> {
     let from = *done;
     let count = (all - from).min(*budget);
     *budget -= count;
@@ -142,6 +146,13 @@ impl Ledger {
         match progress.step {
             AskStep::Begin | AskStep::Check => self.check_asks(call, progress, budget, app)?,
             AskStep::Intern => self.intern_places(call, progress, budget),
+            AskStep::Update => {
+                let updates = (call.updates.as_slice(), &progress.largest);
+                let of = &mut progress.updates;
+                if self.take_over_updates(app, updates, of, reply, budget) {
+                    progress.go_to(AskStep::Release);
+                }
+            }
             AskStep::Release => self.release_containers(app, call, progress, reply, budget),
             AskStep::Correct => self.correct_asks(app, progress),
             AskStep::Asks => self.take_over_asks(app, progress, budget)?,
@@ -168,7 +179,7 @@ impl Ledger {
         if !row.unmanaged && row.master.is_none() {
             return Err(AskError::MasterNotRunning(row.id));
         }
-        let asks = call.asks.len() + call.constrained.len();
+        let asks = call.asks.len() + call.constrained.len() + call.updates.len();
         if asks > MAX_ASKS || row.keys.len() + asks > 2 * MAX_ASKS {
             return Err(AskError::TooManyAsks(asks));
         }
@@ -221,7 +232,7 @@ impl Ledger {
             progress.checked[at].ask.place = place;
         }
         if progress.done == call.asks.len() {
-            progress.go_to(AskStep::Release);
+            progress.go_to(AskStep::Update);
         }
     }
 
@@ -236,7 +247,8 @@ impl Ledger {
     ) {
         let numbers = &call.release;
         for at in take(&mut progress.done, numbers.len(), budget) {
-            match self.containers.live(app, numbers[at]) {
+            let live = self.containers.live(app, numbers[at]);
+            match live.filter(|&slot| !self.container(slot).is_auxiliary()) {
                 Some(slot) => self.end_container(slot, EndCause::Released),
                 None => reply.unknown.push(numbers[at]),
             }

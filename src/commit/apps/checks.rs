@@ -180,10 +180,7 @@ impl<'a> Checks<'a> {
     ) -> Result<CheckedRequest, AskError> {
         let (calculator, minimum) = (self.state.calculator, &self.state.minimum);
         let largest = self.largest_allocation(None);
-        let key = SchedulerKey {
-            priority: request.priority,
-            request_id: request.request_id,
-        };
+        let key = SchedulerKey::new(request.priority, request.request_id);
         let mut tags: Vec<Arc<str>> = request.tags.iter().map(|t| t.as_str().into()).collect();
         tags.sort_unstable();
         let text = request.constraint.as_deref();

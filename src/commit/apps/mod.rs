@@ -15,3 +15,4 @@ pub(super) mod movement;
 pub(super) mod operations;
 pub(super) mod scheduling_requests;
 pub(super) mod tags;
+pub(super) mod updates;

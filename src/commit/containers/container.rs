@@ -5,7 +5,7 @@
 use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey};
 use crate::proposer::Proposal;
 use crate::queue::PlaceAsk;
-use crate::resource::PackedVector;
+use crate::resource::{PackedVector, ResourceVector};
 
 /// A container, or a reservation of one.
 #[derive(Clone, Debug)]
@@ -46,6 +46,10 @@ pub struct Container {
     pub give_back: GiveBack,
     /// Position among the containers that its application has not fetched, counted from its first.
     pub fetch_order: u32,
+    /// Counts its changes, from 0.
+    pub version: u32,
+    /// What it takes of its node beside guaranteed containers, where it is opportunistic; `size` is nothing then.
+    pub opportunistic: Option<Box<ResourceVector>>,
 }
 
 /// What a container had been asked with.
@@ -140,6 +144,8 @@ impl Container {
             borrowed: false,
             give_back: GiveBack::Nothing,
             fetch_order: 0,
+            version: 0,
+            opportunistic: None,
         }
     }
 
@@ -174,6 +180,8 @@ impl Container {
             borrowed: false,
             give_back: GiveBack::Anywhere(asked.1),
             fetch_order: 0,
+            version: 0,
+            opportunistic: None,
         }
     }
 
@@ -189,6 +197,22 @@ impl Container {
 }
 
 impl Container {
+    /// What it runs with: its charged size, or that of an opportunistic container.
+    #[must_use]
+    pub fn full_size(&self) -> ResourceVector {
+        match &self.opportunistic {
+            Some(size) => **size,
+            None => self.size.get(),
+        }
+    }
+
+    /// Whether it stands for the change of another container, and ends with it.
+    #[inline]
+    #[must_use]
+    pub const fn is_auxiliary(&self) -> bool {
+        self.key.updates.is_some()
+    }
+
     /// Whether its application was handed it and it has not ended.
     #[must_use]
     pub fn is_handed(&self) -> bool {

@@ -46,7 +46,13 @@ impl Ledger {
             let slot = self.live_container(id);
             let unfetched =
                 |&slot: &ContainerSlot| self.container(slot).state == ContainerState::Allocated;
-            if let Some(slot) = slot.filter(unfetched) {
+            let Some(slot) = slot.filter(unfetched) else {
+                continue;
+            };
+            if self.container(slot).is_auxiliary() {
+                let app = self.container(slot).app;
+                self.hand_out_updates(app, usize::MAX);
+            } else {
                 self.containers.take_off_unfetched(slot);
                 self.acquire(slot);
             }

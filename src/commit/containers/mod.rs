@@ -12,3 +12,4 @@ pub(super) mod slab;
 pub(super) mod slot;
 pub(super) mod store;
 pub(super) mod unfetched;
+pub(super) mod updates;

@@ -15,8 +15,9 @@ use super::container::{Container, ContainerState};
 use super::live::Live;
 use super::slab::Slab;
 use super::unfetched::Unfetched;
+use super::updates::{GrantedUpdate, GrantedUpdates};
 use crate::commit::containers::slot::ContainerSlot;
-use crate::id::{AppSlot, NodeSlot};
+use crate::id::{AppSlot, ContainerId, NodeSlot};
 use crate::queue::{AskReply, EndCause};
 
 /// Room that a list keeps from one use to the next.
@@ -44,6 +45,8 @@ struct OfApp {
     live: Live,
     /// Those that the application has not fetched yet.
     unfetched: Unfetched,
+    /// Changes of containers that the application has not fetched yet.
+    updates: GrantedUpdates,
     /// How many take space on nodes.
     spaces: u32,
     /// Numbers of ended ones that the next answer lists, and why they ended.
@@ -126,6 +129,31 @@ impl Containers {
         self.by_node[node.index()].placed.push(slot);
     }
 
+    /// Lists an auxiliary container at its application and its node, with the change that it stands for.
+    pub(in crate::commit) fn list_update(&mut self, app: AppSlot, update: GrantedUpdate) {
+        let (slot, of_app) = (update.auxiliary, &mut self.by_app[app.index()]);
+        let container = &self.records[slot.0 as usize];
+        of_app.live.insert(container.id.number, slot);
+        of_app.spaces += 1;
+        of_app.updates.push(update);
+        self.by_node[container.node.index()].placed.push(slot);
+    }
+
+    /// Changes of containers that an application has not fetched yet.
+    pub(in crate::commit) fn updates(&self, app: AppSlot) -> &GrantedUpdates {
+        &self.by_app[app.index()].updates
+    }
+
+    /// Takes changes that an application has not fetched yet, at most so many. `id`: of a container by number.
+    pub(in crate::commit) fn take_updates(
+        &mut self,
+        app: AppSlot,
+        most: usize,
+        id: impl Fn(u32) -> ContainerId,
+    ) -> Vec<GrantedUpdate> {
+        self.by_app[app.index()].updates.take(most, id)
+    }
+
     /// Lists a container that runs already at its application and its node.
     pub(in crate::commit) fn list_running(&mut self, slot: ContainerSlot) {
         let container = &self.records[slot.0 as usize];
@@ -154,7 +182,7 @@ impl Containers {
     pub(in crate::commit) fn end_live(&mut self, slot: ContainerSlot) -> bool {
         let container = &self.records[slot.0 as usize];
         let (number, before) = (container.id.number, container.state);
-        let order = container.fetch_order;
+        let (order, increases) = (container.fetch_order, container.key.increases());
         let of_app = &mut self.by_app[container.app.index()];
         if of_app.live.get(number) != Some(slot) {
             return false;
@@ -162,6 +190,9 @@ impl Containers {
         of_app.live.remove(number);
         if before == ContainerState::Allocated {
             of_app.unfetched.remove(order, slot);
+            if let Some(of) = increases {
+                of_app.updates.remove(of, slot);
+            }
         }
         of_app.asked_back.remove(&number);
         true

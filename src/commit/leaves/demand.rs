@@ -86,6 +86,30 @@ impl Leaves {
         }
     }
 
+    /// Takes one container off what is asked anywhere under a key, if anything is.
+    // As ContainerUpdateContext.cancelPreviousRequest.
+    pub(in crate::commit) fn withdraw_one(
+        &mut self,
+        state: &mut State,
+        app: AppSlot,
+        key: SchedulerKey,
+    ) {
+        let row = &mut state.apps[app];
+        let Ok(at) = row.find_key(key) else { return };
+        let asks = &mut row.keys[at];
+        let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
+            return;
+        };
+        let (partition, size) = (any.partition, any.size.get());
+        let left = asks.take_one(NameId::ANY, |_| {});
+        asks.known = !asks.asks.is_empty();
+        if left <= 0 {
+            row.close_key(at);
+            self.stop_asking_without_keys(state, app);
+        }
+        self.add_pending(state, app, partition.unwrap_or(PartitionId::DEFAULT), -size);
+    }
+
     /// Takes over the ask for `*` under a key.
     pub(in crate::commit) fn ask_anywhere(
         &mut self,

@@ -180,16 +180,18 @@ impl Ledger {
 
     /// Takes over a running container of an application: its room, its charges, its number.
     fn take_running(&mut self, app: AppSlot, node: NodeSlot, running: RunningContainer) {
-        let size = self.state.calculator.known(&running.size);
+        let full = self.state.calculator.known(&running.size);
+        let size = if running.opportunistic {
+            ResourceVector::NONE
+        } else {
+            full
+        };
         let stamp = self.containers.next_stamp();
         let master = self.state.apps[app].master == Some(running.id.number);
         let slot = self.containers.store(|| Container {
             id: running.id,
             app,
-            key: SchedulerKey {
-                priority: running.priority,
-                request_id: running.request_id,
-            },
+            key: SchedulerKey::new(running.priority, running.request_id),
             size: size.into(),
             node,
             state: ContainerState::Running,
@@ -205,6 +207,8 @@ impl Ledger {
             borrowed: false,
             give_back: GiveBack::Nothing,
             fetch_order: 0,
+            version: running.version,
+            opportunistic: running.opportunistic.then(|| Box::new(full)),
         });
         self.containers.list_running(slot);
         let row = &mut self.state.nodes[node];

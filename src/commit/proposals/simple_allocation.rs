@@ -174,6 +174,7 @@ impl CommitBatch<'_> {
 fn is_simple(proposal: &Proposal) -> bool {
     proposal.kind == ProposalKind::Allocate
         && proposal.locality == Locality::Any
+        && proposal.key.updates.is_none()
         && proposal.exclusivity == Exclusivity::Respect
         && proposal.reserved.is_none()
         && proposal.exchange.is_none()

@@ -9,13 +9,14 @@ use crate::accounting::{
 use crate::commit::containers::container::{Container, GiveBack, PlacedAs, SoleAsk};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
+use crate::commit::containers::updates::GrantedUpdate;
 use crate::commit::event::LedgerEvent;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::Outbox;
 use crate::fast_path::FastPath;
 use crate::id::{AppSlot, ContainerId, NameId, PartitionId, QueueSlot};
 use crate::proposer::Proposal;
-use crate::queue::{App, Exclusivity, PlaceAsk};
+use crate::queue::{App, Exclusivity, PlaceAsk, UpdateKind};
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
@@ -95,6 +96,25 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
         self.containers.store(container)
     }
 
+    /// Lists what a container grows by as a change that its application fetches.
+    // As SchedulerApplicationAttempt.addToNewlyAllocatedContainers.
+    #[cold]
+    fn list_increase(&mut self, slot: ContainerSlot, of: u32) {
+        let app = self.proposal.app;
+        let grows = self.containers.live(app, of);
+        let kind = grows.map(|grows| match self.containers.get(grows).opportunistic {
+            Some(_) => UpdateKind::Promote,
+            None => UpdateKind::Increase,
+        });
+        let update = GrantedUpdate {
+            number: of,
+            auxiliary: slot,
+            kind,
+            target: None,
+        };
+        self.containers.list_update(app, update);
+    }
+
     /// The record of the container, a new one where none was reserved. For each width `N` by itself, see
     /// [`LedgerSink`].
     #[inline(always)]
@@ -169,8 +189,13 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
                 slot
             }
         };
-        self.containers
-            .list_placed(slot, proposal.app, id.number, proposal.node);
+        match proposal.key.increases() {
+            Some(of) if !SIMPLE => self.list_increase(slot, of),
+            _ => {
+                let list = &mut *self.containers;
+                list.list_placed(slot, proposal.app, id.number, proposal.node);
+            }
+        }
         let allocated =
             || LedgerEvent::allocated(state, proposal, id, placement.size.widen(), placed);
         self.outbox.push_allocated(allocated);

@@ -161,6 +161,9 @@ pub(super) fn validate_allocation<const N: usize>(
     let Some(asks) = asks.filter(|asks| asks.count(NameId::ANY) > 0) else {
         return Err(Conflict::AskGone);
     };
+    if !asks.takes_port(node.name.port()) {
+        return Err(Conflict::AskGone);
+    }
     if !constraint_holds(state, proposal.app, asks, node) {
         return Err(Conflict::Constraint);
     }

@@ -122,11 +122,7 @@ impl KeptReservations {
 
     /// Nothing is known any more of the reservations of an application.
     pub(super) fn forget(&mut self, app: AppSlot) {
-        let least = SchedulerKey {
-            priority: i32::MIN,
-            request_id: i64::MIN,
-        };
-        while let Some((&of, &group)) = self.by_key.range((app, least)..).next()
+        while let Some((&of, &group)) = self.by_key.range((app, SchedulerKey::FIRST)..).next()
             && of.0 == app
         {
             self.by_key.remove(&of);

@@ -108,7 +108,7 @@ struct AuditedQueue {
 }
 
 /// A live container: numbers of its node, the partition of that if it was registered, its queue and its user.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct AuditedContainer {
     node: usize,
     partition: Option<usize>,
@@ -280,12 +280,20 @@ impl AuditBooks {
                 queue,
                 priority,
                 request_id,
+                increases,
             } => {
                 if self.judges {
-                    self.numbered(*container, (*priority, *request_id));
+                    let key = (*priority, *request_id);
+                    self.numbered(*container, increases.is_none().then_some(key));
                 }
                 self.placed(*container, node, *size, queue);
             }
+            Event::Updated {
+                container,
+                charged,
+                auxiliary,
+                ..
+            } => self.updated(*container, *charged, *auxiliary),
             Event::Reserved {
                 container,
                 node,
@@ -310,7 +318,30 @@ impl AuditBooks {
         }
     }
 
-    fn numbered(&mut self, container: ContainerId, key: (i32, i64)) {
+    /// A container exchanges resources with the auxiliary container of its change, which a decrease brings along.
+    fn updated(&mut self, container: ContainerId, charged: ResourceVector, auxiliary: ContainerId) {
+        let Some(held) = self.containers.get_mut(&container) else {
+            return self.violated("K3", format!("{container} changes and is not live"));
+        };
+        let rest = std::mem::replace(&mut held.size, charged) - charged;
+        let brought = AuditedContainer {
+            size: ResourceVector::NONE,
+            ..held.clone()
+        };
+        if !self.containers.contains_key(&auxiliary) {
+            self.nodes.row_mut(brought.node).containers += 1;
+            self.containers.insert(auxiliary, brought);
+            if self.judges {
+                self.numbered(auxiliary, None);
+            }
+        }
+        if let Some(held) = self.containers.get_mut(&auxiliary) {
+            held.size += rest;
+        }
+    }
+
+    /// A container gets its number. `key`: what it was asked under, where that counts containers.
+    fn numbered(&mut self, container: ContainerId, key: Option<(i32, i64)>) {
         let Some(app) = self.apps.get_mut(&container.app) else {
             self.violated(
                 "U8",
@@ -318,9 +349,12 @@ impl AuditBooks {
             );
             return;
         };
-        let wanted = app.wanted.entry(key).or_default();
-        *wanted -= 1;
-        let too_many = *wanted < 0;
+        let mut too_many = false;
+        if let Some(key) = key {
+            let wanted = app.wanted.entry(key).or_default();
+            *wanted -= 1;
+            too_many = *wanted < 0;
+        }
         let again = !app.numbers.insert(container.number);
         if too_many {
             let text = format!("{container} was not asked for under {key:?}");

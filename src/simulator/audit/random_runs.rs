@@ -285,6 +285,7 @@ fn with_the_memory_only_calculator_vcores_may_be_over_committed_and_memory_may_n
             queue: "root.a".into(),
             priority: 0,
             request_id: -1,
+            increases: None,
         });
         ledger.check();
         ledger.violations().keys().copied().collect::<Vec<_>>()

@@ -21,6 +21,7 @@ fn allocated(number: u32, host: &str, mib: i64) -> Event {
         queue: "root.a.b".into(),
         priority: 1,
         request_id: 0,
+        increases: None,
     }
 }
 

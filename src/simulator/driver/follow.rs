@@ -217,7 +217,11 @@ impl Driver<dyn Scheduler + '_> {
             } => self.allocated(*container, node, *request_id),
             Event::Reserved { .. } => self.counts.reserved += 1,
             // Who drives the applications has none that end by themselves but by what it drives.
-            Event::ReservationMoved { .. } | Event::MasterLost { .. } | Event::AppEnded { .. } => {}
+            // None of them changes containers either.
+            Event::ReservationMoved { .. }
+            | Event::MasterLost { .. }
+            | Event::AppEnded { .. }
+            | Event::Updated { .. } => {}
             Event::Gang(gang) => self.gang_stepped(gang),
             Event::Released { container, reason } => self.released(*container, *reason),
             Event::MasterStarted { app, container } => {
@@ -314,6 +318,7 @@ const fn moves_a_container(event: &Event) -> bool {
         Event::Released { reason, .. } => !matches!(reason, ReleaseReason::Unreserved),
         Event::Reserved { .. }
         | Event::ReservationMoved { .. }
+        | Event::Updated { .. }
         | Event::MasterStarted { .. }
         | Event::MasterLost { .. }
         | Event::AppEnded { .. }

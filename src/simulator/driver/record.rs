@@ -81,9 +81,20 @@ impl<W: Write> RunWatch for JsonLog<W> {
                 queue,
                 priority,
                 request_id,
+                ..
             } => serde_json::json!({"at_ms": at_ms, "did": "allocated",
                 "container": container.to_string(), "node": node.to_string(), "size": size(held),
                 "queue": queue.as_ref(), "priority": priority, "request_id": request_id}),
+            Event::Updated {
+                container,
+                node,
+                kind,
+                size: held,
+                version,
+                ..
+            } => serde_json::json!({"at_ms": at_ms, "did": "updated",
+                "container": container.to_string(), "node": node.to_string(), "size": size(held),
+                "kind": kind.name(), "version": version}),
             Event::Reserved {
                 container,
                 node,
@@ -198,6 +209,18 @@ impl DecisionHash {
                 self.bytes(b"A");
                 self.container(*container);
                 self.place(node, size);
+            }
+            Event::Updated {
+                container,
+                node,
+                size,
+                version,
+                ..
+            } => {
+                self.bytes(b"U");
+                self.container(*container);
+                self.place(node, size);
+                self.bytes(&version.to_le_bytes());
             }
             Event::Reserved {
                 container,
@@ -443,6 +466,7 @@ mod tests {
             queue: "root.a".into(),
             priority: 20,
             request_id: 0,
+            increases: None,
         }
     }
 

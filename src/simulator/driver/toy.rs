@@ -74,6 +74,7 @@ impl Toy {
                 queue: app.queue.as_str().into(),
                 priority: want.priority,
                 request_id: want.request_id,
+                increases: None,
             });
             if want.request_id == -1 {
                 self.events.push(Event::MasterStarted {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::gang_call::GangCall;
 use crate::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, ContainerId, NodeName, NodeReport,
-    NodeSpec, ResourceVector, Scheduler,
+    AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, ContainerChange, ContainerId,
+    ContainerUpdate, NodeName, NodeReport, NodeSpec, ResourceVector, Scheduler,
 };
 
 /// A call. Sizes have one number for each resource type, without zeros at the end.
@@ -129,6 +129,9 @@ pub struct AppCall {
     /// Containers that are given back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub release: Vec<u32>,
+    /// Changes of containers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<UpdateLine>,
     /// Places that are excluded from now on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
@@ -156,6 +159,60 @@ pub struct AskLine {
     /// Label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+}
+
+/// One change of a container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateLine {
+    /// Number of the container.
+    pub container: u32,
+    /// Version that the application knows.
+    pub version: u32,
+    /// How it is to change.
+    pub change: ChangeLine,
+}
+
+/// How a container is to change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeLine {
+    /// To at least this size.
+    Increase(Vec<i64>),
+    /// To this size.
+    Decrease(Vec<i64>),
+    /// To guaranteed.
+    Promote,
+    /// To opportunistic.
+    Demote,
+}
+
+impl UpdateLine {
+    fn of(update: &ContainerUpdate) -> Self {
+        Self {
+            container: update.container,
+            version: update.version,
+            change: match &update.change {
+                ContainerChange::Increase(size) => ChangeLine::Increase(amounts_of(size)),
+                ContainerChange::Decrease(size) => ChangeLine::Decrease(amounts_of(size)),
+                ContainerChange::Promote => ChangeLine::Promote,
+                ContainerChange::Demote => ChangeLine::Demote,
+            },
+        }
+    }
+
+    fn update(&self) -> ContainerUpdate {
+        ContainerUpdate {
+            container: self.container,
+            version: self.version,
+            change: match &self.change {
+                ChangeLine::Increase(size) => ContainerChange::Increase(vector(size)),
+                ChangeLine::Decrease(size) => ContainerChange::Decrease(vector(size)),
+                ChangeLine::Promote => ContainerChange::Promote,
+                ChangeLine::Demote => ContainerChange::Demote,
+            },
+        }
+    }
 }
 
 /// One scheduling request.
@@ -246,6 +303,7 @@ impl Call {
             asks: call.asks.iter().map(line).collect(),
             constrained: call.constrained.iter().map(constrained).collect(),
             release: call.release.clone(),
+            updates: call.updates.iter().map(UpdateLine::of).collect(),
             exclude: call.blacklist_add.clone(),
             include: call.blacklist_remove.clone(),
         }))
@@ -412,6 +470,7 @@ impl AppCall {
             asks: self.asks.iter().map(ask).collect(),
             constrained: self.constrained.iter().map(constrained).collect(),
             release: self.release.clone(),
+            updates: self.updates.iter().map(UpdateLine::update).collect(),
             blacklist_add: self.exclude.clone(),
             blacklist_remove: self.include.clone(),
         }

@@ -10,7 +10,7 @@ mod head;
 mod journaled;
 mod reduce;
 
-pub use call::{AppCall, AskLine, Call, ConstrainedLine, SubmitCall};
+pub use call::{AppCall, AskLine, Call, ChangeLine, ConstrainedLine, SubmitCall, UpdateLine};
 pub use file::{SnapshotError, StateSnapshot};
 pub use gang_call::GangCall;
 pub use head::SnapshotHead;

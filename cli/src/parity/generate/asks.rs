@@ -38,7 +38,27 @@ impl Steps<'_> {
         if self.world.constraints && dice.chance(50) {
             step["scheduling_requests"] = json!([self.scheduling_request(dice)]);
         }
+        if self.world.updates && dice.chance(70) {
+            let lines = 1 + dice.weighted(&[6, 2, 1]);
+            let lines: Vec<_> = (0..lines).map(|_| self.update(dice)).collect();
+            step["updates"] = json!(lines);
+        }
         self.out.push(step);
+    }
+
+    /// A change of a container.
+    fn update(&self, dice: &mut Dice) -> Value {
+        let change = ["increase", "increase", "decrease"][dice.below(3)];
+        let mut update = json!({"change": change, "res": self.container(dice)});
+        if dice.chance(90) {
+            update["nth"] = json!(dice.below(12));
+        } else {
+            update["container"] = json!(dice.below(12) + 1);
+        }
+        if dice.chance(5) {
+            update["version"] = json!(dice.below(3));
+        }
+        update
     }
 
     /// A request for anywhere, and in a third of all cases the hosts and racks below it.

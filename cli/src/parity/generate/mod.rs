@@ -43,6 +43,8 @@ pub(crate) struct World {
     pub(crate) many_users: bool,
     /// Whether refreshes are frequent.
     pub(crate) refreshes: bool,
+    /// Whether containers change.
+    pub(crate) updates: bool,
 }
 
 /// A scenario without `expect`, for the real scheduler or for the model of the tests: the header follows from
@@ -116,6 +118,7 @@ fn world(profile: Profile, dice: &mut Dice) -> (World, Map<String, Value>, Map<S
         preemption: profile == Profile::Preempt,
         many_users: profile == Profile::Users,
         refreshes: profile == Profile::Refresh,
+        updates: profile == Profile::Updates,
     };
     (world, site, config)
 }

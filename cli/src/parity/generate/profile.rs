@@ -35,6 +35,8 @@ pub(crate) enum Profile {
     Users,
     /// Refreshes that add, stop and drop queues.
     Refresh,
+    /// Changes of running containers.
+    Updates,
     /// Where rules place applications.
     Mappings,
     /// Who may do what.
@@ -43,7 +45,7 @@ pub(crate) enum Profile {
 
 impl Profile {
     /// All profiles with their names.
-    pub(crate) const ALL: [(Self, &'static str); 15] = [
+    pub(crate) const ALL: [(Self, &'static str); 16] = [
         (Self::Mixed, "mixed"),
         (Self::Labels, "labels"),
         (Self::Constraints, "constraints"),
@@ -57,6 +59,7 @@ impl Profile {
         (Self::Flexible, "flexible"),
         (Self::Users, "users"),
         (Self::Refresh, "refresh"),
+        (Self::Updates, "updates"),
         (Self::Mappings, "mappings"),
         (Self::Access, "access"),
     ];

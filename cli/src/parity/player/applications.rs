@@ -1,6 +1,9 @@
 //! Steps of applications: submissions, calls of their masters, ends of containers, moves.
 
-use capsched::api::{AppError, AppSpec, AppStage, Ask, AskCall, ConstrainedAsk};
+use capsched::api::{
+    AppError, AppSpec, AppStage, Ask, AskCall, AskReply, ConstrainedAsk, ContainerChange,
+    ContainerUpdate, UpdateKind,
+};
 use capsched::id::{ApplicationId, ContainerId};
 use capsched::resource::ResourceVector;
 use serde_json::json;
@@ -57,12 +60,14 @@ impl Player<'_> {
             }
             out.insert("released".into(), json!(release));
         }
+        let updates = self.updates(ask, out);
         let call = AskCall {
             asks: ask.requests.iter().map(to_ask).collect(),
             constrained: ask.scheduling_requests.iter().map(to_constrained).collect(),
             release,
             blacklist_add: ask.blacklist_add.clone(),
             blacklist_remove: ask.blacklist_remove.clone(),
+            updates,
         };
         match self.engine.ask(id, &call) {
             Ok(reply) => {
@@ -73,11 +78,80 @@ impl Player<'_> {
                 list(out, "allocated", numbers.collect());
                 let types = self.scenario.resource_types.len();
                 out.insert("headroom".into(), json!(reply.headroom.values(types)));
+                self.answer_updates(&reply, out);
                 list(out, "finished", reply.finished);
                 list(out, "preempt_negotiable", reply.asked_back);
             }
             Err(refused) => error(out, refused.code()),
         }
+    }
+
+    /// The changes of a call. Those at which the recorded scheduler fails are left out, and the answer says so.
+    fn updates(&self, ask: &scenario::Ask, out: &mut Answer) -> Vec<ContainerUpdate> {
+        let id = ApplicationId::new(ask.app);
+        let (mut updates, mut chosen) = (Vec::new(), Vec::new());
+        for update in &ask.updates {
+            let nth = || self.nth(ask.app, update.nth.unwrap_or(0), &[]);
+            let Some(number) = update.container.or_else(nth) else {
+                chosen.push(json!("no such container"));
+                continue;
+            };
+            let ledger = self.engine.ledger();
+            let held = ledger.live_container(ContainerId::new(id, number));
+            let held = held.map(|slot| ledger.container(slot));
+            let grows = |size: &ResourceVector| !update.res.0.fits_in(size);
+            let change = match update.change {
+                scenario::Change::Increase => ContainerChange::Increase(update.res.0),
+                scenario::Change::Decrease if held.is_some_and(|held| grows(&held.size.get())) => {
+                    chosen.push(json!("a decrease to more"));
+                    continue;
+                }
+                scenario::Change::Decrease => ContainerChange::Decrease(update.res.0),
+            };
+            if self.is_granted(id, number) {
+                chosen.push(json!("granted and not fetched"));
+                continue;
+            }
+            chosen.push(json!(number));
+            updates.push(ContainerUpdate {
+                container: number,
+                version: update
+                    .version
+                    .or(held.map(|held| held.version))
+                    .unwrap_or(0),
+                change,
+            });
+        }
+        if !chosen.is_empty() {
+            out.insert("updates".into(), json!(chosen));
+        }
+        updates
+    }
+
+    /// Whether a change of a container was granted that its application has not fetched.
+    fn is_granted(&self, id: ApplicationId, number: u32) -> bool {
+        let ledger = self.engine.ledger();
+        ledger.app(id).is_some_and(|slot| {
+            let mut live = ledger.live_containers(slot);
+            live.any(|container| container.key.increases() == Some(number))
+        })
+    }
+
+    fn answer_updates(&self, reply: &AskReply, out: &mut Answer) {
+        let types = self.scenario.resource_types.len();
+        let updated = reply.updated.iter().map(|updated| {
+            let change = match updated.kind {
+                UpdateKind::Increase => "increase",
+                UpdateKind::Decrease => "decrease",
+                other => other.name(),
+            };
+            json!({"container": updated.container.number, "change": change,
+                "res": updated.size.values(types), "version": updated.version})
+        });
+        list(out, "updated", updated.collect());
+        let errors = reply.update_errors.iter();
+        let errors = errors.map(|error| json!([error.update.container, error.refusal.name()]));
+        list(out, "update_errors", errors.collect());
     }
 
     fn may_ask(&self, id: ApplicationId) -> bool {

@@ -183,9 +183,12 @@ final class Calls {
           scheduler.getMaximumResourceCapability(app.queue), app.queue, scheduler, stage.context(),
           true);
       List<SchedulingRequest> requests = requests(step.path("scheduling_requests"));
-      answer(app, scheduler.allocate(app.attempt, asks, requests, release,
-          texts(step.path("blacklist_add")), texts(step.path("blacklist_remove")),
-          new ContainerUpdates()), out);
+      Updates updates = new Updates(stage, app, step.path("updates"), out);
+      ContainerUpdates accepted = updates.accepted();
+      Allocation allocation = scheduler.allocate(app.attempt, asks, requests, release,
+          texts(step.path("blacklist_add")), texts(step.path("blacklist_remove")), accepted);
+      updates.answer(allocation);
+      answer(app, allocation, out);
     } catch (Exception refused) {
       out.set("error", Errors.ofRequest(refused));
       return;

@@ -115,6 +115,11 @@ final class RecordingScheduler extends CapacityScheduler {
     SchedulerRequestKey key = of.getSchedulerRequestKey();
     decision.put("priority", key.getPriority().getPriority());
     decision.put("id", key.getAllocationRequestId());
+    if (key.getContainerToUpdate() != null) {
+      decision.put("increases",
+          stage.app(of.getRmContainer().getApplicationAttemptId().getApplicationId())
+              .number(key.getContainerToUpdate()));
+    }
     decision.put("locality", String.valueOf(proposal.getAllocationLocalityType()));
     decision.put("requested", String.valueOf(proposal.getRequestLocalityType()));
     if (!of.getNodePartition().isEmpty()) {
@@ -200,7 +205,8 @@ final class RecordingScheduler extends CapacityScheduler {
     }
 
     private boolean isLive() {
-      return app != null && app.getRMContainer(container.getContainerId()) == container;
+      // The id of what a decrease gives back stands for the container that gets smaller.
+      return app != null && app.getRMContainer(container.getContainerId()) != null;
     }
 
     /** Notes the end, if it came. */
