@@ -311,11 +311,11 @@ fn a_change_that_waits_to_be_fetched_refuses_another_one() {
 #[test]
 fn an_increase_without_room_is_reserved_on_its_node() {
     let mut engine = cluster();
-    run_on(&mut engine, APP, 0, size(4, 4), 1);
+    run_on(&mut engine, APP, 0, size(4, 2), 1);
     run_on(&mut engine, OTHER, 0, size(3, 3), 1);
     change(
         &mut engine,
-        &[update(1, 0, ContainerChange::Increase(size(6, 6)))],
+        &[update(1, 0, ContainerChange::Increase(size(6, 4)))],
     );
     beat(&mut engine, 1);
     beat(&mut engine, 0);
@@ -338,19 +338,19 @@ fn an_increase_without_room_is_reserved_on_its_node() {
     assert!(fetch(&mut engine).updated.is_empty());
     engine.container_finished(ContainerId::new(OTHER, 1));
     beat(&mut engine, 0);
-    assert_eq!(fetch(&mut engine).updated[0].size, size(6, 6));
+    assert_eq!(fetch(&mut engine).updated[0].size, size(6, 4));
     check_books(&engine);
 
     run_on(&mut engine, OTHER, 0, size(1, 1), 1);
     // Without room and withdrawn, the reservation is given up with the next look at the node.
     change(
         &mut engine,
-        &[update(1, 1, ContainerChange::Increase(size(8, 8)))],
+        &[update(1, 1, ContainerChange::Increase(size(8, 4)))],
     );
     beat(&mut engine, 0);
     change(
         &mut engine,
-        &[update(1, 1, ContainerChange::Decrease(size(6, 6)))],
+        &[update(1, 1, ContainerChange::Decrease(size(6, 4)))],
     );
     beat(&mut engine, 0);
     let unreserved = |event: &Decision| matches!(event, Decision::Unreserved { .. });
