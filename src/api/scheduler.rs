@@ -378,24 +378,6 @@ impl Event {
                 request_id: key.request_id,
                 increases: key.increases(),
             },
-            commit::LedgerEvent::Updated {
-                container,
-                node,
-                kind,
-                size,
-                charged,
-                version,
-                auxiliary,
-                ..
-            } => Self::Updated {
-                container: *container,
-                node: node.clone(),
-                kind: *kind,
-                size: *size,
-                charged: *charged,
-                version: *version,
-                auxiliary: *auxiliary,
-            },
             commit::LedgerEvent::Reserved { again: true, .. } => return None,
             commit::LedgerEvent::Reserved {
                 container,
@@ -421,6 +403,31 @@ impl Event {
                     Ending::Killed => ReleaseReason::Killed,
                 },
             },
+            other => return Self::of_change(other).or_else(|| Self::of_app(other)),
+        })
+    }
+
+    /// The event of a container that changed or a reservation that moved.
+    fn of_change(decision: &commit::LedgerEvent) -> Option<Self> {
+        Some(match decision {
+            commit::LedgerEvent::Updated {
+                container,
+                node,
+                kind,
+                size,
+                charged,
+                version,
+                auxiliary,
+                ..
+            } => Self::Updated {
+                container: *container,
+                node: node.clone(),
+                kind: *kind,
+                size: *size,
+                charged: *charged,
+                version: *version,
+                auxiliary: *auxiliary,
+            },
             commit::LedgerEvent::ReservationMoved {
                 container,
                 from,
@@ -432,7 +439,7 @@ impl Event {
                 to: to.clone(),
                 size: *size,
             },
-            of_app => return Self::of_app(of_app),
+            _ => return None,
         })
     }
 

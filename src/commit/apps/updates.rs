@@ -18,7 +18,7 @@ use crate::commit::event::LedgerEvent;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::proposals::sink::next_number;
-use crate::id::{AppSlot, NameId, SchedulerKey, Set};
+use crate::id::{AppSlot, ContainerId, NameId, SchedulerKey, Set};
 use crate::queue::{
     AskReply, ContainerChange, ContainerUpdate, EndCause, PlaceAsk, UpdateError, UpdateKind,
     UpdateRefusal, UpdatedContainer,
@@ -352,24 +352,33 @@ impl Ledger {
                 killable.size = charged;
             }
         }
-        let (node, size) = (row.name.clone(), container.full_size());
-        self.outbox.push(LedgerEvent::Updated {
+        let updated = UpdatedContainer {
             container: id,
-            node: node.clone(),
+            node: row.name.clone(),
             kind,
-            size,
-            charged,
+            size: container.full_size(),
             version,
-            auxiliary: auxiliary_id,
+        };
+        self.push_updated(&updated, charged, (auxiliary_id, rest));
+        Some(updated)
+    }
+
+    fn push_updated(
+        &mut self,
+        updated: &UpdatedContainer,
+        charged: ResourceVector,
+        (auxiliary, rest): (ContainerId, ResourceVector),
+    ) {
+        self.outbox.push(LedgerEvent::Updated {
+            container: updated.container,
+            node: updated.node.clone(),
+            kind: updated.kind,
+            size: updated.size,
+            charged,
+            version: updated.version,
+            auxiliary,
             rest,
         });
-        Some(UpdatedContainer {
-            container: id,
-            node,
-            kind,
-            size,
-            version,
-        })
     }
 
     /// Ends the auxiliary container of a change that was handed out, unless it ended before.

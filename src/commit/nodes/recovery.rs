@@ -181,11 +181,8 @@ impl Ledger {
     /// Takes over a running container of an application: its room, its charges, its number.
     fn take_running(&mut self, app: AppSlot, node: NodeSlot, running: RunningContainer) {
         let full = self.state.calculator.known(&running.size);
-        let size = if running.opportunistic {
-            ResourceVector::NONE
-        } else {
-            full
-        };
+        let charged = (!running.opportunistic).then_some(full);
+        let size = charged.unwrap_or(ResourceVector::NONE);
         let stamp = self.containers.next_stamp();
         let master = self.state.apps[app].master == Some(running.id.number);
         let slot = self.containers.store(|| Container {

@@ -35,6 +35,7 @@ mod limits;
 mod names;
 mod reservations;
 mod sums;
+mod updates;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -304,39 +305,10 @@ impl AuditBooks {
                 from,
                 to,
                 size,
-            } => {
-                let held = self.unreserve(*container);
-                if held.is_none() || held != self.nodes.find(from) {
-                    let text = format!("{container} moves from {from}, where it holds nothing");
-                    self.violated("R1", text);
-                }
-                self.reserve(*container, to, *size);
-            }
+            } => self.moved(*container, (from, to), *size),
             Event::Released { container, .. } => self.released(*container),
             // About applications as a whole.
             _ => {}
-        }
-    }
-
-    /// A container exchanges resources with the auxiliary container of its change, which a decrease brings along.
-    fn updated(&mut self, container: ContainerId, charged: ResourceVector, auxiliary: ContainerId) {
-        let Some(held) = self.containers.get_mut(&container) else {
-            return self.violated("K3", format!("{container} changes and is not live"));
-        };
-        let rest = std::mem::replace(&mut held.size, charged) - charged;
-        let brought = AuditedContainer {
-            size: ResourceVector::NONE,
-            ..held.clone()
-        };
-        if !self.containers.contains_key(&auxiliary) {
-            self.nodes.row_mut(brought.node).containers += 1;
-            self.containers.insert(auxiliary, brought);
-            if self.judges {
-                self.numbered(auxiliary, None);
-            }
-        }
-        if let Some(held) = self.containers.get_mut(&auxiliary) {
-            held.size += rest;
         }
     }
 

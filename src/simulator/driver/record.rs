@@ -85,39 +85,51 @@ impl<W: Write> RunWatch for JsonLog<W> {
             } => serde_json::json!({"at_ms": at_ms, "did": "allocated",
                 "container": container.to_string(), "node": node.to_string(), "size": size(held),
                 "queue": queue.as_ref(), "priority": priority, "request_id": request_id}),
-            Event::Updated {
-                container,
-                node,
-                kind,
-                size: held,
-                version,
-                ..
-            } => serde_json::json!({"at_ms": at_ms, "did": "updated",
-                "container": container.to_string(), "node": node.to_string(), "size": size(held),
-                "kind": kind.name(), "version": version}),
             Event::Reserved {
                 container,
                 node,
                 size: held,
             } => serde_json::json!({"at_ms": at_ms, "did": "reserved",
                 "container": container.to_string(), "node": node.to_string(), "size": size(held)}),
-            Event::ReservationMoved {
-                container,
-                from,
-                to,
-                size: held,
-            } => serde_json::json!({"at_ms": at_ms, "did": "moved-reservation",
-                "container": container.to_string(), "from": from.to_string(),
-                "node": to.to_string(), "size": size(held)}),
             Event::Released { container, reason } => serde_json::json!({"at_ms": at_ms,
                 "did": "released", "container": container.to_string(),
                 "reason": reason_name(*reason)}),
             Event::MasterStarted { app, container } => serde_json::json!({"at_ms": at_ms,
                 "did": "started", "app": app.to_string(),
                 "container": container.as_ref().map(ToString::to_string)}),
+            Event::Updated { .. } | Event::ReservationMoved { .. } => changed(at_ms, event, size),
             of_app => app_event(at_ms, of_app),
         };
         self.failed = writeln!(self.into, "{line}").err();
+    }
+}
+
+/// The line of a container that changed, or of a reservation that moved. `size`: amounts of the counted types.
+fn changed(
+    at_ms: u64,
+    event: &Event,
+    size: impl Fn(&ResourceVector) -> Vec<i64>,
+) -> serde_json::Value {
+    match event {
+        Event::Updated {
+            container,
+            node,
+            kind,
+            size: held,
+            version,
+            ..
+        } => serde_json::json!({"at_ms": at_ms, "did": "updated",
+                "container": container.to_string(), "node": node.to_string(), "size": size(held),
+                "kind": kind.name(), "version": version}),
+        Event::ReservationMoved {
+            container,
+            from,
+            to,
+            size: held,
+        } => serde_json::json!({"at_ms": at_ms, "did": "moved-reservation",
+                "container": container.to_string(), "from": from.to_string(),
+                "node": to.to_string(), "size": size(held)}),
+        _ => serde_json::Value::Null,
     }
 }
 
@@ -183,6 +195,18 @@ impl DecisionHash {
         }
     }
 
+    fn held(
+        &mut self,
+        kind: &[u8],
+        container: crate::api::ContainerId,
+        node: &crate::api::NodeName,
+        size: &ResourceVector,
+    ) {
+        self.bytes(kind);
+        self.container(container);
+        self.place(node, size);
+    }
+
     fn container(&mut self, container: crate::api::ContainerId) {
         self.bytes(&container.app.sequence.to_le_bytes());
         self.bytes(&container.number.to_le_bytes());
@@ -205,46 +229,29 @@ impl DecisionHash {
                 node,
                 size,
                 ..
-            } => {
-                self.bytes(b"A");
-                self.container(*container);
-                self.place(node, size);
-            }
-            Event::Updated {
-                container,
-                node,
-                size,
-                version,
-                ..
-            } => {
-                self.bytes(b"U");
-                self.container(*container);
-                self.place(node, size);
-                self.bytes(&version.to_le_bytes());
-            }
+            } => self.held(b"A", *container, node, size),
             Event::Reserved {
                 container,
                 node,
                 size,
-            } => {
-                self.bytes(b"R");
-                self.container(*container);
-                self.place(node, size);
-            }
+            } => self.held(b"R", *container, node, size),
             Event::ReservationMoved {
                 container,
                 to,
                 size,
                 ..
-            } => {
-                self.bytes(b"V");
-                self.container(*container);
-                self.place(to, size);
-            }
+            } => self.held(b"V", *container, to, size),
             Event::Released { container, reason } => {
                 self.bytes(b"F");
                 self.container(*container);
                 self.bytes(reason_name(*reason).as_bytes());
+            }
+            Event::Updated {
+                container, version, ..
+            } => {
+                self.bytes(b"U");
+                self.container(*container);
+                self.bytes(&version.to_le_bytes());
             }
             Event::MasterStarted { app, .. } => self.app(b"M", *app),
             Event::MasterLost { app } => self.app(b"L", *app),

@@ -254,8 +254,7 @@ impl Books {
                 ..
             } => {
                 let held = BookedContainer::new(node, *size, (key.priority, key.request_id));
-                let increase = key.increases().is_some();
-                self.allocated(*container, held, *borrowed, (*from_reservation, increase))
+                self.allocated(*container, held, *borrowed, *from_reservation)
             }
             Decision::Reserved {
                 container,
@@ -295,13 +294,6 @@ impl Books {
                 ending,
                 ..
             } => self.ended(*container, node, *ending),
-            Decision::Updated {
-                container,
-                charged,
-                auxiliary,
-                rest,
-                ..
-            } => self.updated(*container, *charged, (*auxiliary, *rest)),
             Decision::MasterStarted { container, .. } => {
                 if let Some(id) = container {
                     let Some(held) = self.live.get_mut(id) else {
@@ -315,40 +307,8 @@ impl Books {
                 self.apps.remove(app);
                 Ok(())
             }
-            Decision::Rejected { .. } | Decision::Gang(_) => Ok(()),
+            Decision::Rejected { .. } | Decision::Gang(_) | Decision::Updated { .. } => Ok(()),
         }
-    }
-
-    /// A container exchanges resources with the auxiliary container of its change, which a decrease brings along.
-    fn updated(
-        &mut self,
-        id: ContainerId,
-        charged: ResourceVector,
-        (auxiliary, rest): (ContainerId, ResourceVector),
-    ) -> Checked {
-        let Some(held) = self.live.get_mut(&id) else {
-            return fault("K3", format!("{id} changes and is not live"));
-        };
-        let before = std::mem::replace(&mut held.size, charged);
-        let brought = BookedContainer {
-            size: ResourceVector::NONE,
-            fetched: false,
-            launched: false,
-            ..held.clone()
-        };
-        let known = self.live.contains_key(&auxiliary);
-        let held = self.live.entry(auxiliary).or_insert(brought);
-        let sum = std::mem::replace(&mut held.size, rest) + before;
-        if sum != charged + rest {
-            return fault(
-                "M1",
-                format!("{id} and {auxiliary} exchange more than they have"),
-            );
-        }
-        if known {
-            return Ok(());
-        }
-        self.granted(auxiliary, true)
     }
 
     fn allocated(
@@ -356,7 +316,7 @@ impl Books {
         id: ContainerId,
         held: BookedContainer,
         borrowed: bool,
-        (waited, increase): (bool, bool),
+        waited: bool,
     ) -> Checked {
         self.allocated += 1;
         if waited {
@@ -377,7 +337,7 @@ impl Books {
         let asked = app.sizes.get(&held.key);
         let may_overfill = waited && asked.is_some_and(|sizes| sizes.len() > 1);
         let wanted = app.wanted.entry(held.key).or_default();
-        *wanted -= i64::from(!increase);
+        *wanted -= 1;
         if *wanted < 0 {
             return fault("U7", format!("{id} was not asked for under {:?}", held.key));
         }
