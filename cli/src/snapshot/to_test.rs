@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use capsched::api::{ApplicationId, Closeness, Event, Scheduler as _, Stepped};
 use capsched::simulator::journal::{
-    AppCall, AskLine, Call, ChangeLine, GangCall, SnapshotHead, StateSnapshot, SubmitCall, UpdateLine,
-    reduced,
+    AppCall, AskLine, Call, ChangeLine, GangCall, SnapshotHead, StateSnapshot, SubmitCall,
+    UpdateLine, reduced,
 };
 use serde_json::{Value, json};
 

@@ -283,10 +283,8 @@ impl AuditBooks {
                 request_id,
                 increases,
             } => {
-                if self.judges {
-                    let key = (*priority, *request_id);
-                    self.numbered(*container, increases.is_none().then_some(key));
-                }
+                let key = (*priority, *request_id);
+                self.numbered(*container, increases.is_none().then_some(key));
                 self.placed(*container, node, *size, queue);
             }
             Event::Updated {
@@ -314,6 +312,9 @@ impl AuditBooks {
 
     /// A container gets its number. `key`: what it was asked under, where that counts containers.
     fn numbered(&mut self, container: ContainerId, key: Option<(i32, i64)>) {
+        if !self.judges {
+            return;
+        }
         let Some(app) = self.apps.get_mut(&container.app) else {
             self.violated(
                 "U8",

@@ -22,9 +22,7 @@ impl AuditBooks {
         if !self.containers.contains_key(&auxiliary) {
             self.nodes.row_mut(brought.node).containers += 1;
             self.containers.insert(auxiliary, brought);
-            if self.judges {
-                self.numbered(auxiliary, None);
-            }
+            self.numbered(auxiliary, None);
         }
         if let Some(held) = self.containers.get_mut(&auxiliary) {
             held.size += rest;
