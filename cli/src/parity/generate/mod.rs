@@ -80,6 +80,9 @@ pub(crate) fn scenario(
     })
 }
 
+/// Whether nodes are looked at without heartbeats.
+const ASYNCHRONOUS: &str = "schedule-asynchronously.enable";
+
 /// The header: what the cluster is like, and its configuration.
 fn world(profile: Profile, dice: &mut Dice) -> (World, Map<String, Value>, Map<String, Value>) {
     let gpu = dice.chance(10) || profile == Profile::Drf;
@@ -100,8 +103,7 @@ fn world(profile: Profile, dice: &mut Dice) -> (World, Map<String, Value>, Map<S
         global_settings(dice, &mut config);
     }
     let asynchronous = dice.chance(15) || profile == Profile::AsyncNode;
-    let enable = "schedule-asynchronously.enable";
-    set(&mut config, enable, &asynchronous.to_string());
+    set(&mut config, ASYNCHRONOUS, &asynchronous.to_string());
     scheduler_settings(dice, &mut config);
     if profile == Profile::Preempt {
         profile::preemption_of_queues(dice, &mut config);
