@@ -21,10 +21,7 @@ impl Ledger {
         if !row.unmanaged && row.master.is_none() {
             return Err(AskError::MasterNotRunning(row.id));
         }
-        let key = SchedulerKey {
-            priority: ask.priority,
-            request_id: ask.request_id,
-        };
+        let key = SchedulerKey::new(ask.priority, ask.request_id);
         if ask.minimum == 0 {
             self.gangs.withdraw(app, key);
             return Ok(());
