@@ -83,6 +83,7 @@ fn name(event: &Event) -> &'static str {
         Event::MasterStarted { .. } => "master_started",
         Event::MasterLost { .. } => "master_lost",
         Event::AppEnded { .. } => "app_ended",
+        Event::Updated { .. } => "updated",
         Event::Gang(_) => "gang",
         _ => "other",
     }

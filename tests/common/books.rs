@@ -166,6 +166,7 @@ impl Books {
             }
             Decision::MasterLost { app } => panic!("{app} has no master to lose"),
             Decision::AppEnded { app, .. } => panic!("{app} has no limit of its lifetime"),
+            Decision::Updated { container, .. } => panic!("{container} was not to change"),
             Decision::Gang(gang) => panic!("{} asks for no gang", gang.app),
         }
     }

@@ -247,6 +247,7 @@ impl Oracle {
             Decision::Rejected { .. }
             | Decision::MasterLost { .. }
             | Decision::AppEnded { .. }
+            | Decision::Updated { .. }
             | Decision::Gang(_) => {}
         }
     }
