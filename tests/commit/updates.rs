@@ -358,6 +358,60 @@ fn an_increase_without_room_is_reserved_on_its_node() {
     check_books(&engine);
 }
 
+/// A cluster whose first container has an increase reserved on its node.
+fn reserved_increase() -> Sequential {
+    let mut engine = cluster();
+    run_on(&mut engine, APP, 0, size(4, 2), 1);
+    run_on(&mut engine, OTHER, 0, size(3, 3), 1);
+    change(
+        &mut engine,
+        &[update(1, 0, ContainerChange::Increase(size(6, 4)))],
+    );
+    beat(&mut engine, 0);
+    let reserved = |event: &Decision| matches!(event, Decision::Reserved { .. });
+    assert!(engine.take_events().iter().any(reserved));
+    engine
+}
+
+#[test]
+fn the_end_of_a_container_drops_the_reservation_of_its_increase_and_no_other() {
+    let id = ContainerId::new(APP, 1);
+    let ends: [fn(&mut Sequential, ContainerId); 4] = [
+        |engine, id| assert!(engine.container_finished(id)),
+        |engine, id| assert!(engine.kill_container(id)),
+        |engine, id| {
+            let release = AskCall {
+                release: vec![id.number],
+                ..AskCall::default()
+            };
+            engine.ask(APP, &release).unwrap();
+        },
+        |engine, _| engine.remove_node(&node(0)).unwrap(),
+    ];
+    for end in ends {
+        let mut engine = reserved_increase();
+        end(&mut engine, id);
+        let events = engine.take_events();
+        let ended = events
+            .iter()
+            .position(
+                |event| matches!(event, Decision::Ended { container, .. } if *container == id),
+            )
+            .unwrap();
+        let next = &events[ended + 1];
+        let Decision::Unreserved { container, .. } = next else {
+            panic!("the reservation goes with the end: {events:?}");
+        };
+        assert_eq!(*container, ContainerId::new(APP, 2));
+        assert_eq!(used(&engine, 0)[1], [2048, 2], "its ask stays");
+        check_books(&engine);
+    }
+    let mut engine = reserved_increase();
+    engine.container_finished(ContainerId::new(OTHER, 1));
+    let unreserved = |event: &Decision| matches!(event, Decision::Unreserved { .. });
+    assert!(!engine.take_events().iter().any(unreserved));
+}
+
 #[test]
 fn what_was_granted_to_a_container_that_ended_is_given_back() {
     let mut engine = cluster();

@@ -46,10 +46,31 @@ impl Ledger {
             return;
         }
         self.leaves.charge(&mut self.state, app, partition, -size);
+        self.drop_reserved_increase(slot, cause, reason);
         // What ran to its end was needed once.
         if ending != Ending::Finished {
             let container = self.containers.get_mut(slot);
             self.leaves.give_back_container(&mut self.state, container);
+        }
+    }
+
+    /// Drops the reservation that an increase of an ended container has on its node.
+    // As AbstractYarnScheduler.completeOustandingUpdatesWhichAreReserved.
+    fn drop_reserved_increase(
+        &mut self,
+        of: ContainerSlot,
+        cause: EndCause,
+        reason: UnreserveReason,
+    ) {
+        let container = self.container(of);
+        let Some(reserved) = self.containers.reserved_on(container.node) else {
+            return;
+        };
+        let increase = self.container(reserved);
+        let same_app = increase.app == container.app && increase.id.app == container.id.app;
+        let increases = increase.key.increases() == Some(container.id.number);
+        if same_app && increases && container.opportunistic.is_none() {
+            self.end_as(reserved, cause, reason);
         }
     }
 
