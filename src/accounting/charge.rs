@@ -40,26 +40,22 @@ pub(crate) struct Account<const N: usize> {
     partition: PartitionId,
     total: ResourceVector<N>,
     epoch: u64,
-    /// Whether passes need not come to queues that ask for nothing, and publish no limits of leaves.
-    skips: bool,
     /// What anybody asks for of queues below root, and of root.
     asked: [SharesRead; 2],
 }
 
 impl<const N: usize> Account<N> {
     pub(crate) fn of(state: &State, partition: PartitionId) -> Self {
-        let skips = !state.updates_leaf_limits();
         Self {
             calculator: state.calculator,
             partition,
             total: state.total(partition).narrow(),
             epoch: state.epoch,
-            skips,
-            asked: match (state.copied, skips) {
+            asked: match (state.copied, state.updates_leaf_limits()) {
                 (false, _) => [SharesRead::Both; 2],
                 // Root has no siblings.
-                (true, false) => [SharesRead::Both, SharesRead::Neither],
-                (true, true) => [SharesRead::Deciding, SharesRead::Neither],
+                (true, true) => [SharesRead::Both, SharesRead::Neither],
+                (true, false) => [SharesRead::Deciding, SharesRead::Neither],
             },
         }
     }
@@ -131,7 +127,7 @@ pub(crate) fn charge_queue<const N: usize>(
         place,
         of: ChildUse {
             used,
-            idle: account.skips && part.pending.is_none(),
+            idle: is_idle(part),
         },
     };
     debug_assert!(!divides || shares_hold(state, queue, partition, asked));
@@ -307,7 +303,7 @@ fn follow_demand(state: &mut State, child: QueueSlot, partition: PartitionId) {
     let (parent, place, part) = (row.parent, row.place, row.part(partition));
     let of = ChildUse {
         used: part.used_in_order(),
-        idle: is_idle(state, part),
+        idle: is_idle(part),
     };
     let (epoch, Some(parent)) = (state.epoch, parent) else {
         return;

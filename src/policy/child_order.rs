@@ -26,7 +26,7 @@ pub fn visited_children(
 ) -> Option<impl Iterator<Item = QueueSlot> + '_> {
     let ranks = ranks_of(state, parent, partition, exclusivity)?;
     debug_assert!({
-        let asks = |part: &QueuePart| !is_idle(state, part);
+        let asks = |part: &QueuePart| !is_idle(part);
         ranks.in_order().next() == least_child(state, parent, partition, asks)
     });
     Some(ranks.in_order())
@@ -43,7 +43,7 @@ fn ranks_of(
 ) -> Option<&Ranks> {
     let ranks = &state.queues[parent].part(partition).ranks;
     let known = ranks.epoch == state.epoch && ranks.first().is_some();
-    let respects = exclusivity == Exclusivity::Respect || state.updates_leaf_limits();
+    let respects = exclusivity == Exclusivity::Respect;
     // Must equal [`order_children`].
     (known && respects && FastPath::WinnerTree.is_taken()).then_some(ranks)
 }
@@ -66,7 +66,7 @@ pub fn first_child(
     };
     let first = ranks.first();
     debug_assert!({
-        let asks = |part: &QueuePart| !is_idle(state, part);
+        let asks = |part: &QueuePart| !is_idle(part);
         let least = least_child(state, parent, partition, asks);
         first == least.or_else(|| least_child(state, parent, partition, |_| true))
     });
@@ -115,17 +115,16 @@ pub fn child_claim(
         priority,
         of: ChildUse {
             used: part.used_in_order(),
-            idle: is_idle(state, part),
+            idle: is_idle(part),
         },
     })
 }
 
-/// Whether passes that respect partition exclusivity need not come to a queue: it asks for nothing,
-/// and no limits of leaves are written on the way.
+/// Whether passes that respect partition exclusivity need not come to a queue: it asks for nothing.
 #[inline]
 #[must_use]
-pub fn is_idle(state: &State, part: &QueuePart) -> bool {
-    part.pending.is_none() && !state.updates_leaf_limits()
+pub fn is_idle(part: &QueuePart) -> bool {
+    part.pending.is_none()
 }
 
 /// Which of two siblings goes first; equal ones keep their place in the list.

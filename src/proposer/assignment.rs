@@ -173,8 +173,8 @@ pub struct Release {
 /// Something that a pass changes by looking.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Observation {
-    /// The limit of a leaf was computed.
-    CurrentLimit {
+    /// The limit of a leaf was computed for an application: headroom and the limit for masters read it.
+    PublishedLimit {
         /// The leaf.
         leaf: QueueSlot,
         /// Its limit on the default partition.
@@ -203,8 +203,7 @@ pub enum Observation {
         /// handed out again.
         once: Option<(PartitionId, Exclusivity, u64)>,
     },
-    /// A leaf computed a user limit for an application: its limit becomes the published one, and
-    /// the application has a headroom from now on.
+    /// A leaf computed a user limit for an application, which has a headroom from now on.
     Served {
         /// The application.
         app: AppSlot,

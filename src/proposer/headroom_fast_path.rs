@@ -68,7 +68,7 @@ impl<const N: usize> Pass<'_, N> {
         };
         long.counted = by_lower_bound.counted;
         let is_news = |seen: &&Observation| match **seen {
-            Observation::CurrentLimit { .. } | Observation::Counters { .. } => false,
+            Observation::PublishedLimit { .. } | Observation::Counters { .. } => false,
             Observation::Served { app, provider } => state.apps[app].provider != Some(provider),
             _ => true,
         };

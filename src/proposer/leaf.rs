@@ -22,21 +22,21 @@ pub(super) struct Visit<const N: usize> {
     limit: Option<ResourceVector<N>>,
     /// Whether the limit is to be noted, should nothing come of the visit.
     computed: bool,
-    /// Whether the leaf's limit is the published one.
-    published: bool,
+    /// What was handed to the leaf, until its limit is published.
+    handed: Option<ResourceVector<N>>,
 }
 
 /// Applications that a pass by the lower bound looks at; where it serves none, the whole walk begins again.
 const LOOKS_BY_LOWER_BOUND: usize = 4;
 
 impl<const N: usize> Visit<N> {
-    /// A visit of a leaf whose limit the pass does not update.
+    /// A visit of a leaf whose limit the pass does not publish.
     pub(super) fn without_notice(leaf: QueueSlot) -> Self {
         Self {
             leaf,
             limit: None,
             computed: false,
-            published: true,
+            handed: None,
         }
     }
 }
@@ -46,7 +46,6 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn leaf(&mut self, leaf: QueueSlot, limits: &mut Limits<N>) -> WalkStep {
         self.ended(Step::QueueOrder);
         let state = self.state;
-        let published = !state.updates_leaf_limits() || self.write_limit(leaf, limits);
         limits.leaf = Some(leaf);
         if let Some(node) = self.candidates.single()
             && let Some(reservation) = state.nodes[node].reserved
@@ -59,7 +58,7 @@ impl<const N: usize> Pass<'_, N> {
         }
         let resorted = served_on(state, leaf, self.partition).or_else(|| self.resorted(leaf));
         let mut visit = Visit {
-            published,
+            handed: state.updates_leaf_limits().then_some(limits.limit),
             ..Visit::without_notice(leaf)
         };
         let found = match resorted {
@@ -179,17 +178,18 @@ impl<const N: usize> Pass<'_, N> {
         self.state.concurrent && view.closed && self.state.asks_elsewhere(app, self.asked_on())
     }
 
-    /// Hands the leaf its limit; noted when it is another one. Whether it is the published one.
-    fn write_limit(&mut self, leaf: QueueSlot, limits: &Limits<N>) -> bool {
-        let limit = queue_current_limit(self.state, leaf, &limits.limit);
+    /// Publishes the limit of a leaf that was handed so much; noted when it is another one.
+    // As AbstractLeafQueue.setQueueResourceLimitsInfo. What updateCurrentResourceLimits writes at other visits is
+    // overwritten before anything reads it.
+    fn publish_limit(&mut self, leaf: QueueSlot, handed: &ResourceVector<N>) {
+        let limit = queue_current_limit(self.state, leaf, handed);
         self.watch_limit(leaf, &limit);
-        if self.state.queues[leaf].as_leaf().current_limit != limit {
-            self.note(|| Observation::CurrentLimit {
+        if self.state.queues[leaf].as_leaf().published_limit != limit {
+            self.note(|| Observation::PublishedLimit {
                 leaf,
                 limit: limit.into(),
             });
         }
-        self.state.queues[leaf].as_leaf().published_limit == limit
     }
 
     /// The order of the applications of a fair leaf when some of them moved since it was sorted.
@@ -358,7 +358,9 @@ impl<const N: usize> Pass<'_, N> {
 
     /// From now on the leaf's limit is the published one and the application has a headroom.
     pub(super) fn note_served(&mut self, app: AppSlot, user: UserSlot, visit: &mut Visit<N>) {
-        self.watch_published(visit.leaf);
+        if let Some(handed) = visit.handed.take() {
+            self.publish_limit(visit.leaf, &handed);
+        }
         let state = self.state;
         let row = &state.apps[app];
         let provider = HeadroomProvider {
@@ -368,8 +370,7 @@ impl<const N: usize> Pass<'_, N> {
         };
         // One that left an order behind when it moved may be looked at in both leaves.
         self.strays |= row.leaf != visit.leaf;
-        if row.provider != Some(provider) || !visit.published || self.strays {
-            visit.published = true;
+        if row.provider != Some(provider) || self.strays {
             self.note(|| Observation::Served { app, provider });
         }
     }

@@ -41,7 +41,7 @@ pub use order::NodeOrder;
 pub use simple_ask::second_node;
 pub use standstill::{
     CounterMove, Fruitless, LimitWrite, Moved, Prospect, Visited, is_still, keeps_quietly,
-    limit_of_kept, may_starve_later, moved_by, prospect, reservation_of,
+    may_starve_later, moved_by, prospect, reservation_of,
 };
 pub use walk::{propose, propose_reserved, propose_watched};
 pub use watch::{Step, Watch};

@@ -2,6 +2,7 @@
 
 use super::assignment::Observation;
 use crate::id::QueueSlot;
+use crate::resource::PackedVector;
 use crate::snapshot::State;
 
 /// Keeps what a pass found about a user; other observations change nothing.
@@ -33,8 +34,8 @@ pub(crate) fn note_counters(state: &mut State, observation: &Observation) {
     }
 }
 
-/// The limit that a leaf computed last becomes the one that headroom reads.
-pub(crate) fn publish_limit(state: &mut State, leaf: QueueSlot) {
+/// The limit that a pass computed for a leaf becomes the one that headroom reads.
+pub(crate) fn publish_limit(state: &mut State, leaf: QueueSlot, limit: &PackedVector) {
     let users = state.queues[leaf].as_leaf_mut();
-    users.published_limit.clone_from(&users.current_limit);
+    users.published_limit.clone_from(limit);
 }

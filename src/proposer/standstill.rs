@@ -11,7 +11,7 @@ use super::candidates::has_room;
 use super::watch::{Step, Watch};
 use crate::cluster::{Node, NodeState};
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey};
-use crate::policy::{queue_current_limit, reservations_starve, reservations_starve_after};
+use crate::policy::{reservations_starve, reservations_starve_after};
 use crate::queue::{App, KeyAsks, PlaceAsk};
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
@@ -29,15 +29,13 @@ pub struct CounterMove {
     pub missed: i32,
 }
 
-/// A limit that a pass wrote to a leaf, whatever stood there before.
+/// A limit of a leaf that a pass published, whatever stood there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitWrite {
     /// The leaf.
     pub leaf: QueueSlot,
     /// The limit.
     pub limit: PackedVector,
-    /// Whether it became the published one.
-    pub published: bool,
 }
 
 /// What one attempt moves that finds nothing.
@@ -45,11 +43,11 @@ pub struct LimitWrite {
 pub struct Moved {
     /// Counters of keys.
     pub looks: Vec<CounterMove>,
-    /// Limits that were written to leaves, in order.
+    /// Limits of leaves that were published, in order.
     pub limits: Vec<LimitWrite>,
 }
 
-/// The keys that a pass looked at, and the limits that it wrote.
+/// The keys that a pass looked at, and the limits that it published.
 #[derive(Debug, Default)]
 pub struct Visited {
     /// With each whether it came to a node.
@@ -92,23 +90,8 @@ impl Watch for Visited {
         self.keys.push((app, key, tried));
     }
 
-    fn limit_written(&mut self, leaf: QueueSlot, limit: PackedVector) {
-        self.limits.push(LimitWrite {
-            leaf,
-            limit,
-            published: false,
-        });
-    }
-
-    fn published(&mut self, leaf: QueueSlot) {
-        let write = self
-            .limits
-            .iter_mut()
-            .rev()
-            .find(|write| write.leaf == leaf);
-        if let Some(write) = write {
-            write.published = true;
-        }
+    fn limit_published(&mut self, leaf: QueueSlot, limit: PackedVector) {
+        self.limits.push(LimitWrite { leaf, limit });
     }
 }
 
@@ -120,7 +103,7 @@ pub fn is_still(seen: &[Observation]) -> bool {
         matches!(
             seen,
             Observation::Counters { .. }
-                | Observation::CurrentLimit { .. }
+                | Observation::PublishedLimit { .. }
                 | Observation::UserLimit { .. }
                 | Observation::LimitNotice { .. }
                 | Observation::Served { .. }
@@ -165,18 +148,6 @@ pub fn moved_by(state: &State, visited: &Visited, seen: &[Observation]) -> Optio
 pub fn reservation_of(state: &State, node: NodeSlot) -> Option<(AppSlot, SchedulerKey)> {
     let held = state.nodes[node].reserved.as_ref()?;
     Some((held.app, held.key))
-}
-
-/// The limit that an attempt to fulfil a reservation of a leaf writes to it.
-// As CapacityScheduler.allocateFromReservedContainer: the limit is that of the default partition.
-#[must_use]
-pub fn limit_of_kept(state: &State, leaf: QueueSlot) -> LimitWrite {
-    let limit = queue_current_limit(state, leaf, &state.total(PartitionId::DEFAULT));
-    LimitWrite {
-        leaf,
-        limit: limit.into(),
-        published: false,
-    }
 }
 
 /// Nodes on which a look comes to nothing, as it did on one of them: those of one partition that have room for the
@@ -315,7 +286,7 @@ pub fn prospect(state: &State, node: NodeSlot) -> Prospect {
 }
 
 /// Whether an attempt to fulfil the reservation on a node surely keeps it, and moves nothing but the opportunities
-/// and re-reservations of its key and the limit of the leaf.
+/// and re-reservations of its key.
 // As Pass::leaf, Pass::allocate_reserved and Pass::fit.
 fn is_kept(state: &State, node: NodeSlot) -> bool {
     let row = &state.nodes[node];

@@ -185,19 +185,11 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    /// Reports the limit of a leaf to the watch, if there is one.
+    /// Reports the published limit of a leaf to the watch, if there is one.
     #[inline]
     pub(super) fn watch_limit(&mut self, leaf: QueueSlot, limit: &ResourceVector<N>) {
         if let Some(watch) = &mut self.watch {
-            watch.limit_written(leaf, (*limit).into());
-        }
-    }
-
-    /// Reports to the watch whose limit is published, if there is one.
-    #[inline]
-    pub(super) fn watch_published(&mut self, leaf: QueueSlot) {
-        if let Some(watch) = &mut self.watch {
-            watch.published(leaf);
+            watch.limit_published(leaf, (*limit).into());
         }
     }
 

@@ -26,13 +26,8 @@ pub trait Watch {
         let _ = (app, key, tried);
     }
 
-    /// A limit is written to a leaf; it may be the same as before.
-    fn limit_written(&mut self, leaf: QueueSlot, limit: PackedVector) {
-        let _ = (leaf, limit);
-    }
-
     /// The limit of a leaf becomes the published one; it may be the same as before.
-    fn published(&mut self, leaf: QueueSlot) {
-        let _ = leaf;
+    fn limit_published(&mut self, leaf: QueueSlot, limit: PackedVector) {
+        let _ = (leaf, limit);
     }
 }

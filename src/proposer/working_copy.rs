@@ -106,9 +106,7 @@ pub fn observe_on_copy(state: &mut State, observations: &[Observation]) {
 
 fn observe_one(state: &mut State, observation: &Observation) {
     match *observation {
-        Observation::CurrentLimit { leaf, ref limit } => {
-            state.queues[leaf].as_leaf_mut().current_limit = limit.clone();
-        }
+        Observation::PublishedLimit { leaf, ref limit } => publish_limit(state, leaf, limit),
         Observation::UserLimit {
             leaf,
             partition,
@@ -122,10 +120,7 @@ fn observe_one(state: &mut State, observation: &Observation) {
         Observation::CachedUserLimit { .. } => note_cached_limit(state, observation),
         Observation::Counters { .. } => note_counters(state, observation),
         Observation::HeadGrown { leaf, ref growth } => grow_head(state, leaf, growth),
-        Observation::Served { app, provider } => {
-            publish_limit(state, provider.leaf);
-            state.apps[app].provider = Some(provider);
-        }
+        Observation::Served { app, provider } => state.apps[app].provider = Some(provider),
         Observation::Sorted { leaf } => sort_copy(state, leaf),
         // Passes on copies hand out no limits.
         Observation::UserUnknown { .. }

@@ -307,10 +307,9 @@ pub struct Leaf {
     pub waiting_users: i32,
     /// Sum of the weights of all users.
     pub total_weight: f32,
-    /// Limit of the queue on the default partition, as it was last written: by passes only where
+    /// Limit of the queue on the default partition that headroom and the limit for masters read, as it was last
+    /// computed for an application: by passes only where
     /// [`State::updates_leaf_limits`](crate::snapshot::State::updates_leaf_limits).
-    pub current_limit: PackedVector,
-    /// The copy of it that headroom and the limit for masters read there.
     pub published_limit: PackedVector,
     /// Most applications of the queue.
     pub maximum_applications: i32,

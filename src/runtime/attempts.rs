@@ -224,7 +224,7 @@ impl Sequential {
         }
         while let Some(place) = order.next_reserved(collected, from) {
             from = place + 1;
-            if self.standstill.count_known(nodes[place]).is_some() {
+            if self.standstill.count_known(nodes[place]) {
                 continue;
             }
             self.standstill.apply_kept(&mut self.ledger);

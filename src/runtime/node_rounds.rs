@@ -6,53 +6,10 @@ use std::ops::Range;
 
 use super::nodes::walk_order::{CountedNodes, WalkOrder};
 use super::sequential::Sequential;
-use crate::id::{NodeName, NodeSlot, QueueSlot};
+use crate::id::{NodeName, NodeSlot};
 
 /// What a stretch of nodes without a carried out attempt came to.
-#[derive(Debug, Default)]
-pub(super) struct Stretch {
-    counted: Vec<CountedNodes>,
-    kept: KeptPlaces,
-}
-
-/// The last reserved node of each leaf in a stretch. Attempts on those before it write the same limit to the leaf, so
-/// that only the last one shows.
-#[derive(Debug, Default)]
-struct KeptPlaces {
-    /// The leaves that were met, each once.
-    leaves: Vec<QueueSlot>,
-    /// By leaf: the place, or [`Self::NOWHERE`].
-    last: Vec<usize>,
-}
-
-impl KeptPlaces {
-    const NOWHERE: usize = usize::MAX;
-
-    fn clear(&mut self) {
-        for leaf in self.leaves.drain(..) {
-            self.last[leaf.index()] = Self::NOWHERE;
-        }
-    }
-
-    /// A reserved node of a leaf stands at a place behind all others.
-    #[inline]
-    fn add(&mut self, leaf: QueueSlot, place: usize) {
-        let index = leaf.index();
-        if self.last.len() <= index {
-            self.last.resize(index + 1, Self::NOWHERE);
-        }
-        if std::mem::replace(&mut self.last[index], place) == Self::NOWHERE {
-            self.leaves.push(leaf);
-        }
-    }
-
-    /// The leaves with their last places, in the order of the places.
-    fn in_order(&mut self) -> impl Iterator<Item = (usize, QueueSlot)> + '_ {
-        let last = &self.last;
-        self.leaves.sort_unstable_by_key(|leaf| last[leaf.index()]);
-        self.leaves.iter().map(|&leaf| (last[leaf.index()], leaf))
-    }
-}
+pub(super) type Stretch = Vec<CountedNodes>;
 
 impl Sequential {
     /// One attempt on every node of a list that runs, from the one at a position on and round it.
@@ -111,30 +68,20 @@ impl Sequential {
         range: Range<usize>,
         stretch: &mut Stretch,
     ) -> usize {
-        let Stretch { counted, kept } = stretch;
         let known = (&self.standstill, self.ledger.state());
         let open = walk.first_open(range.clone(), known).unwrap_or(range.end);
         let mut until = open;
-        kept.clear();
         for place in walk.singles(range.start..open) {
             let node = walk.nodes()[place];
-            let Some(leaf) = self.standstill.count_kept(&mut self.ledger, node) else {
+            if !self.standstill.count_kept(&mut self.ledger, node) {
                 until = place;
                 break;
-            };
-            kept.add(leaf, place);
+            }
         }
         let known = (&self.standstill, self.ledger.state());
-        walk.counted(&(range.start..until), known, counted);
-        let mut kept = kept.in_order().peekable();
-        for nodes in counted.iter() {
-            while let Some((_, leaf)) = kept.next_if(|(place, _)| *place < nodes.last) {
-                self.standstill.write_limit_later(leaf);
-            }
+        walk.counted(&(range.start..until), known, stretch);
+        for nodes in stretch.iter() {
             self.standstill.count_many(nodes);
-        }
-        for (_, leaf) in kept {
-            self.standstill.write_limit_later(leaf);
         }
         until
     }

@@ -103,7 +103,7 @@ impl Sequential {
             standstill: Standstill::default(),
             node_calls: 0,
             orders: LiveOrders::default(),
-            stretch: Stretch::default(),
+            stretch: Stretch::new(),
         }
     }
 

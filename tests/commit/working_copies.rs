@@ -368,7 +368,7 @@ fn assert_visited_in_order(state: &State) {
         let visited = visited_children(state, parent, partition, Exclusivity::Respect);
         if let Some(visited) = visited {
             let mut children = order_children(state, parent, partition);
-            children.retain(|&child| !is_idle(state, state.queues[child].part(partition)));
+            children.retain(|&child| !is_idle(state.queues[child].part(partition)));
             assert_eq!(visited.collect::<Vec<_>>(), children);
         }
     }

@@ -84,10 +84,7 @@ fn shown(engine: &Stepped) -> Vec<String> {
             );
             let limits = leaf.parts.iter().map(|part| part.master_limit);
             let limits: Vec<_> = limits.collect();
-            format!(
-                "{:?} {:?} {most:?} {limits:?}",
-                leaf.current_limit, leaf.published_limit
-            )
+            format!("{:?} {most:?} {limits:?}", leaf.published_limit)
         });
         format!("{} {parts:?} {leaf:?}", queue.settings.path)
     });

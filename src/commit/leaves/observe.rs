@@ -12,9 +12,7 @@ impl Leaves {
     /// Applies one observation.
     pub(in crate::commit) fn observe(&mut self, state: &mut State, observation: &Observation) {
         match *observation {
-            Observation::CurrentLimit { leaf, ref limit } => {
-                state.queues[leaf].as_leaf_mut().current_limit = limit.clone();
-            }
+            Observation::PublishedLimit { leaf, ref limit } => publish_limit(state, leaf, limit),
             Observation::UserLimit { .. } => note_computed_limit(state, observation),
             Observation::LimitNotice { .. } | Observation::HeadNotice { .. } => {
                 note_limit(state, observation);
@@ -23,10 +21,7 @@ impl Leaves {
                 self.skipped.cut(state, leaf, 0);
             }
             Observation::HeadGrown { leaf, ref growth } => self.skipped.grow(state, leaf, growth),
-            Observation::Served { app, provider } => {
-                publish_limit(state, provider.leaf);
-                self.set_provider(state, app, Some(provider));
-            }
+            Observation::Served { app, provider } => self.set_provider(state, app, Some(provider)),
             Observation::CachedUserLimit { .. } => note_cached_limit(state, observation),
             Observation::UserUnknown {
                 leaf,

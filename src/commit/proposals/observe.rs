@@ -5,10 +5,9 @@
 use crate::commit::event::LedgerEvent;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::Outbox;
-use crate::id::{AppSlot, NodeSlot, QueueSlot, SchedulerKey};
+use crate::id::{AppSlot, NodeSlot, SchedulerKey};
 use crate::policy::Locality;
 use crate::proposer::{CounterMove, LimitWrite, Observation};
-use crate::resource::PackedVector;
 use crate::snapshot::State;
 
 /// What looks leave behind that find nothing to place: counters of asks, limits of leaves, reservations that are kept.
@@ -36,36 +35,18 @@ impl LookResults<'_> {
         }
     }
 
-    /// Writes limits of leaves once more, whatever was written meanwhile.
+    /// Publishes limits of leaves once more, whatever was published meanwhile.
     pub fn repeat_limits(&mut self, writes: &[LimitWrite]) {
         for write in writes {
-            let leaf = self.state.queues[write.leaf].as_leaf_mut();
-            leaf.current_limit.clone_from(&write.limit);
-            if write.published {
-                leaf.published_limit.clone_from(&write.limit);
-            }
+            self.publish_limit(write);
         }
     }
 
-    /// Writes to a leaf the limit that it has now, and the one that is published.
-    pub fn write_limit(
-        &mut self,
-        leaf: QueueSlot,
-        current: Option<&PackedVector>,
-        published: Option<&PackedVector>,
-    ) {
-        let known = self.state.queues[leaf].as_leaf();
-        let news =
-            |new: Option<&PackedVector>, old: &PackedVector| new.is_some_and(|new| new != old);
-        if !news(current, &known.current_limit) && !news(published, &known.published_limit) {
-            return;
-        }
-        let leaf = self.state.queues[leaf].as_leaf_mut();
-        if let Some(limit) = current {
-            leaf.current_limit.clone_from(limit);
-        }
-        if let Some(limit) = published {
-            leaf.published_limit.clone_from(limit);
+    /// Publishes the limit of a leaf.
+    pub fn publish_limit(&mut self, write: &LimitWrite) {
+        if self.state.queues[write.leaf].as_leaf().published_limit != write.limit {
+            let leaf = self.state.queues[write.leaf].as_leaf_mut();
+            leaf.published_limit.clone_from(&write.limit);
         }
     }
 

@@ -103,9 +103,7 @@ fn update_leaf(
     }
     update_maximum_applications(state, leaf);
     let limit = queue_current_limit(state, leaf, &limits.limit);
-    let users = state.queues[leaf].as_leaf_mut();
-    users.current_limit.set(limit);
-    users.published_limit.set(limit);
+    state.queues[leaf].as_leaf_mut().published_limit.set(limit);
     for partition in state.partition_ids() {
         let part = state.queues[leaf].part(partition);
         if part.known || !part.used.is_none() {
@@ -133,8 +131,6 @@ fn compute_headroom_provider(
     };
     let kind = Exclusivity::Respect.limit_kind();
     user_limit::<MAX_TYPES>(state, leaf, Some(user), PartitionId::DEFAULT, kind);
-    let users = state.queues[leaf].as_leaf_mut();
-    users.published_limit.clone_from(&users.current_limit);
     let generation = state.users[user].generation;
     let provider = HeadroomProvider {
         leaf,

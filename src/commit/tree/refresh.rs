@@ -278,7 +278,6 @@ impl Tree<'_> {
             let cluster = self.state.cluster;
             let leaf = self.state.queues[slot].as_leaf_mut();
             leaf.maximum_applications = most;
-            leaf.current_limit.set(cluster);
             leaf.published_limit.set(cluster);
             // The ordering policy is a new object: it knows of no application to look up anew.
             leaf.dirty.clear();

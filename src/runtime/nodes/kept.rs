@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 
 use crate::commit::Ledger;
-use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, SchedulerKey};
-use crate::proposer::{keeps_quietly, limit_of_kept};
+use crate::id::{AppSlot, NodeSlot, PartitionId, SchedulerKey};
+use crate::proposer::keeps_quietly;
 use crate::snapshot::State;
 
 /// The group of a node that is not in the set.
@@ -37,15 +37,12 @@ pub(super) struct KeptReservations {
     by_key: BTreeMap<ReservedKey, u32>,
     /// What the present round kept of keys without a group.
     round: Vec<(ReservedKey, i32)>,
-    /// Leaves whose limits were written in the present call; empty between calls.
-    written: Vec<QueueSlot>,
 }
 
 /// The reservations of one key.
 #[derive(Debug)]
 struct KeyGroup {
     of: ReservedKey,
-    leaf: QueueSlot,
     /// All reservations of the key.
     all: i32,
     /// Nodes of the set that are reserved for it; none once the group is forgotten.
@@ -76,7 +73,6 @@ impl KeyGroup {
         let all = app.key(of.1).map(|asks| asks.reserved.len());
         Self {
             of,
-            leaf: app.leaf,
             all: all
                 .and_then(|all| i32::try_from(all).ok())
                 .unwrap_or(i32::MAX),
@@ -195,12 +191,11 @@ impl KeptReservations {
         }
     }
 
-    /// Counts an attempt on a node of the set; the leaf of its application, or nothing where it is not in the set.
+    /// Counts an attempt on a node of the set; whether it is in the set.
     #[inline]
-    pub(super) fn count(&mut self, node: NodeSlot) -> Option<QueueSlot> {
-        let group = self.group_at(node)?;
-        group.count(1);
-        Some(group.leaf)
+    pub(super) fn count(&mut self, node: NodeSlot) -> bool {
+        let group = self.group_at(node);
+        group.map(|group| group.count(1)).is_some()
     }
 
     /// Counts an attempt on each reserved node of a partition that has so many of them; whether all are in the set.
@@ -253,19 +248,11 @@ impl KeptReservations {
         }
     }
 
-    /// Writes to the keys what was counted; `with_limits`: and to the leaves their limits.
-    pub(super) fn apply(&mut self, ledger: &mut Ledger, with_limits: bool) {
+    /// Writes to the keys what was counted.
+    pub(super) fn apply(&mut self, ledger: &mut Ledger) {
         for group in self.groups.iter_mut().filter(|group| group.counted > 0) {
             let times = std::mem::take(&mut group.counted);
             ledger.looks().keep_reservations(group.of, times);
-            if with_limits && !self.written.contains(&group.leaf) {
-                self.written.push(group.leaf);
-                let write = limit_of_kept(ledger.state(), group.leaf);
-                ledger
-                    .looks()
-                    .write_limit(group.leaf, Some(&write.limit), None);
-            }
         }
-        self.written.clear();
     }
 }

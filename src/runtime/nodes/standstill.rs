@@ -9,10 +9,10 @@
 //! Tests: `tests/simulation/skipping.rs`.
 
 use crate::commit::Ledger;
-use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
+use crate::id::{AppSlot, NodeSlot, PartitionId};
 use crate::proposer::{
-    Fruitless, LimitWrite, Moved, Observation, Prospect, Visited, keeps_quietly, limit_of_kept,
-    moved_by, prospect, reservation_of,
+    Fruitless, LimitWrite, Moved, Observation, Prospect, Visited, keeps_quietly, moved_by,
+    prospect, reservation_of,
 };
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
@@ -49,22 +49,12 @@ struct Attempted {
     uncounted: u64,
 }
 
-/// An attempt that was counted, and whose limits were not written to leaves yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PendingNotice {
-    /// A known attempt.
-    Known(usize),
-    /// One that kept a reservation of a leaf.
-    Kept(QueueSlot),
-}
-
-/// The leaves whose limits one call has written, from the last write to the first.
+/// The leaves whose limits one call has published, from the last write to the first.
 #[derive(Debug, Default)]
 struct LastWrites {
     call: u64,
-    /// By leaf: the last call that wrote its limit, and its published one.
-    current: Vec<u64>,
-    published: Vec<u64>,
+    /// By leaf: the last call that published its limit.
+    by_leaf: Vec<u64>,
 }
 
 impl LastWrites {
@@ -72,22 +62,15 @@ impl LastWrites {
         self.call += 1;
     }
 
-    /// Whether a call marks a leaf for the first time.
-    fn marks(marks: &mut Vec<u64>, leaf: QueueSlot, call: u64) -> bool {
-        if marks.len() <= leaf.index() {
-            marks.resize(leaf.index() + 1, 0);
-        }
-        std::mem::replace(&mut marks[leaf.index()], call) != call
-    }
-
-    /// Writes the limits of a leaf that the call has not written yet.
+    /// Publishes the limit of a leaf that the call has not published yet.
     fn write(&mut self, write: &LimitWrite, ledger: &mut Ledger) {
-        let (leaf, limit) = (write.leaf, &write.limit);
-        let is_last = Self::marks(&mut self.current, leaf, self.call);
-        let publishes = write.published && Self::marks(&mut self.published, leaf, self.call);
-        ledger
-            .looks()
-            .write_limit(leaf, is_last.then_some(limit), publishes.then_some(limit));
+        let leaf = write.leaf.index();
+        if self.by_leaf.len() <= leaf {
+            self.by_leaf.resize(leaf + 1, 0);
+        }
+        if std::mem::replace(&mut self.by_leaf[leaf], self.call) != self.call {
+            ledger.looks().publish_limit(write);
+        }
     }
 }
 
@@ -106,10 +89,10 @@ pub(in crate::runtime) struct Standstill {
     keeps_silently: bool,
     /// Whether a round is under way.
     rounding: bool,
-    /// Attempts that were counted since limits were last written, in order.
-    pending_notices: Vec<PendingNotice>,
-    /// Those whose limits were written last; empty once anything else may have written limits.
-    written_notices: Vec<PendingNotice>,
+    /// Known attempts that were counted since limits were last published, in order.
+    pending_notices: Vec<usize>,
+    /// Those whose limits were published last; empty once anything else may have published limits.
+    written_notices: Vec<usize>,
     last_writes: LastWrites,
     /// Whether an attempt of the round found nothing that would surely repeat.
     unsettled: bool,
@@ -172,14 +155,10 @@ impl Standstill {
         self.stays.begin(state);
     }
 
-    /// Counts that a reservation stays which is known to; the leaf of its application, or nothing where it is not
-    /// known. Its key follows with [`Self::apply_counted`].
+    /// Counts that a reservation stays, where it is known to. Its key follows with [`Self::apply_counted`].
     #[inline]
-    pub(in crate::runtime) fn count_known(&mut self, node: NodeSlot) -> Option<QueueSlot> {
-        if !self.keeps_silently {
-            return None;
-        }
-        self.stays.count(node)
+    pub(in crate::runtime) fn count_known(&mut self, node: NodeSlot) -> bool {
+        self.keeps_silently && self.stays.count(node)
     }
 
     /// Counts an attempt on each reserved node of a partition that has so many of them; whether all are known to stay.
@@ -268,22 +247,17 @@ impl Standstill {
         let Some(of) = reservation_of(ledger.state(), node) else {
             return;
         };
-        self.written_notices.clear();
         if keeps_quietly(ledger.state(), of, 1) {
             self.stays.add(ledger.state(), node);
         } else {
             self.note_change_of(of.0);
         }
         ledger.looks().keep_reservations(of, 1);
-        let leaf = ledger.state().apps[of.0].leaf;
-        let write = limit_of_kept(ledger.state(), leaf);
-        ledger.looks().write_limit(leaf, Some(&write.limit), None);
     }
 
-    /// Has keys and leaves know which reservations were counted as kept since this was last called.
+    /// Has keys know which reservations were counted as kept since this was last called.
     pub(in crate::runtime) fn apply_kept(&mut self, ledger: &mut Ledger) {
-        self.written_notices.clear();
-        self.stays.apply(ledger, true);
+        self.stays.apply(ledger);
     }
 
     /// The attempt that is known of open nodes of a size in a partition.
@@ -318,46 +292,30 @@ impl Standstill {
         let known = &mut self.known[nodes.attempt];
         known.times += nodes.count;
         known.uncounted += nodes.count;
-        let notice = PendingNotice::Known(nodes.attempt);
-        if self.pending_notices.last() != Some(&notice) {
-            self.pending_notices.push(notice);
+        if self.pending_notices.last() != Some(&nodes.attempt) {
+            self.pending_notices.push(nodes.attempt);
         }
     }
 
-    /// Counts that a reservation stays, where it surely does and nothing changes by that; the leaf of its application,
-    /// or nothing where that is not so. What the leaf is to show follows with [`Self::write_limit_later`]. No event
+    /// Counts that a reservation stays, where it surely does and nothing changes by that; whether that is so. No event
     /// is made.
     #[inline]
-    pub(in crate::runtime) fn count_kept(
-        &mut self,
-        ledger: &mut Ledger,
-        node: NodeSlot,
-    ) -> Option<QueueSlot> {
-        let known = self.count_known(node);
-        if known.is_some() {
-            return known;
+    pub(in crate::runtime) fn count_kept(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
+        if self.count_known(node) {
+            return true;
         }
         let state = ledger.state();
         let stays = prospect(state, node) == Prospect::Kept;
-        let of = reservation_of(state, node).filter(|_| stays)?;
-        if !keeps_quietly(state, of, 1) {
-            return None;
-        }
-        let leaf = state.apps[of.0].leaf;
+        let of = reservation_of(state, node).filter(|_| stays);
+        let Some(of) = of.filter(|&of| keeps_quietly(state, of, 1)) else {
+            return false;
+        };
         self.stays.add(state, node);
         ledger.looks().keep_reservations(of, 1);
-        Some(leaf)
+        true
     }
 
-    /// An attempt on a reserved node of a leaf that was counted comes next among those that write limits.
-    pub(in crate::runtime) fn write_limit_later(&mut self, leaf: QueueSlot) {
-        let notice = PendingNotice::Kept(leaf);
-        if self.pending_notices.last() != Some(&notice) {
-            self.pending_notices.push(notice);
-        }
-    }
-
-    /// Moves the counters of all attempts that were counted since this was last called, and writes their limits.
+    /// Moves the counters of all attempts that were counted since this was last called, and publishes their limits.
     ///
     /// Cost: that of the keys that were looked at, for each attempt that is known; and of the reservations kept.
     pub(in crate::runtime) fn apply_counted(&mut self, ledger: &mut Ledger) {
@@ -365,7 +323,7 @@ impl Standstill {
             let times = std::mem::take(&mut known.uncounted);
             ledger.looks().repeat(&known.moved.looks, times);
         }
-        self.stays.apply(ledger, false);
+        self.stays.apply(ledger);
         if self.pending_notices.is_empty() || self.pending_notices == self.written_notices {
             self.pending_notices.clear();
             return;
@@ -373,16 +331,9 @@ impl Standstill {
         // Only what is written last to a leaf stays.
         let last = &mut self.last_writes;
         last.begin();
-        for counted in self.pending_notices.iter().rev() {
-            match *counted {
-                PendingNotice::Known(at) => {
-                    for write in self.known[at].moved.limits.iter().rev() {
-                        last.write(write, ledger);
-                    }
-                }
-                PendingNotice::Kept(leaf) => {
-                    last.write(&limit_of_kept(ledger.state(), leaf), ledger);
-                }
+        for &attempt in self.pending_notices.iter().rev() {
+            for write in self.known[attempt].moved.limits.iter().rev() {
+                last.write(write, ledger);
             }
         }
         std::mem::swap(&mut self.pending_notices, &mut self.written_notices);
@@ -448,7 +399,7 @@ impl Standstill {
     }
 
     /// Counts the last round as often as it surely comes to the same, but at most so often; how often that was. What
-    /// was last written to leaves is left to a round that is carried out.
+    /// was last published is left to a round that is carried out.
     ///
     /// Cost: that of the keys and reservations that wait, whatever the number.
     pub(in crate::runtime) fn repeat_round(&mut self, ledger: &mut Ledger, most: u64) -> u64 {

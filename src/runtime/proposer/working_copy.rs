@@ -228,7 +228,7 @@ pub(in crate::runtime) fn matters(state: &State, seen: &Observation) -> bool {
 /// leaf holds for the copy's version alone: other proposers' decisions may have come between.
 fn is_for_ledger(seen: &Observation) -> bool {
     match seen {
-        Observation::CurrentLimit { .. }
+        Observation::PublishedLimit { .. }
         | Observation::Served { .. }
         | Observation::Counters { .. }
         | Observation::Sorted { .. } => true,
