@@ -10,10 +10,48 @@ use crate::snapshot::State;
 
 /// The children of `parent` in the order in which they are served on `partition`.
 pub fn order_children(state: &State, parent: QueueSlot, partition: PartitionId) -> Vec<QueueSlot> {
+    order_among(state, parent, partition, |_| true)
+}
+
+/// The children that a pass comes to after the first, in the order of [`order_children`].
+pub fn order_others(
+    state: &State,
+    parent: QueueSlot,
+    partition: PartitionId,
+    exclusivity: Exclusivity,
+    first: QueueSlot,
+) -> Vec<QueueSlot> {
+    order_among(state, parent, partition, |child| {
+        child != first && may_ask(state, child, partition, exclusivity)
+    })
+}
+
+fn order_among(
+    state: &State,
+    parent: QueueSlot,
+    partition: PartitionId,
+    among: impl Fn(QueueSlot) -> bool,
+) -> Vec<QueueSlot> {
     let queue = &state.queues[parent];
-    let mut children = queue.children.clone();
+    let children = queue.children.iter().copied();
+    let mut children: Vec<_> = children.filter(|&child| among(child)).collect();
     children.sort_by(|&a, &b| compare_children(state, queue.settings.child_order, partition, a, b));
     children
+}
+
+/// Whether a pass comes to a queue: it may ask for something.
+fn may_ask(
+    state: &State,
+    queue: QueueSlot,
+    partition: PartitionId,
+    exclusivity: Exclusivity,
+) -> bool {
+    let asked_on = match exclusivity {
+        Exclusivity::Respect => partition,
+        Exclusivity::Ignore => PartitionId::DEFAULT,
+    };
+    // Must equal a visit of every child.
+    !FastPath::WinnerTree.is_taken() || !is_idle(state.queues[queue].part(asked_on))
 }
 
 /// The children that a pass comes to, in the order of [`order_children`] and without those that need
@@ -26,7 +64,7 @@ pub fn visited_children(
 ) -> Option<impl Iterator<Item = QueueSlot> + '_> {
     let ranks = ranks_of(state, parent, partition, exclusivity)?;
     debug_assert!({
-        let asks = |part: &QueuePart| !is_idle(part);
+        let asks = |child| may_ask(state, child, partition, exclusivity);
         ranks.in_order().next() == least_child(state, parent, partition, asks)
     });
     Some(ranks.in_order())
@@ -62,11 +100,12 @@ pub fn first_child(
     exclusivity: Exclusivity,
 ) -> Option<QueueSlot> {
     let Some(ranks) = ranks_of(state, parent, partition, exclusivity) else {
-        return least_child(state, parent, partition, |_| true);
+        let asks = |child| may_ask(state, child, partition, exclusivity);
+        return least_child(state, parent, partition, asks);
     };
     let first = ranks.first();
     debug_assert!({
-        let asks = |part: &QueuePart| !is_idle(part);
+        let asks = |child| may_ask(state, child, partition, exclusivity);
         let least = least_child(state, parent, partition, asks);
         first == least.or_else(|| least_child(state, parent, partition, |_| true))
     });
@@ -78,12 +117,12 @@ fn least_child(
     state: &State,
     parent: QueueSlot,
     partition: PartitionId,
-    among: impl Fn(&QueuePart) -> bool,
+    among: impl Fn(QueueSlot) -> bool,
 ) -> Option<QueueSlot> {
     let queue = &state.queues[parent];
     let order = queue.settings.child_order;
     let children = queue.children.iter().copied();
-    let children = children.filter(|&child| among(state.queues[child].part(partition)));
+    let children = children.filter(|&child| among(child));
     children.reduce(|best, next| {
         if compare_children(state, order, partition, next, best).is_lt() {
             next

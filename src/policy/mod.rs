@@ -12,7 +12,8 @@ pub use app_order::{
     compare_active, compare_waiting, current_fair_key, fair_key, in_order, resorted, served_on,
 };
 pub use child_order::{
-    child_claim, compare_children, first_child, is_idle, order_children, visited_children,
+    child_claim, compare_children, first_child, is_idle, order_children, order_others,
+    visited_children,
 };
 pub use constraint::{
     Applications, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, ConstraintRegistry,

@@ -10,7 +10,7 @@ use super::candidates::Candidates;
 use super::watch::{Step, Watch};
 use crate::id::{NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{
-    Limits, child_limit, first_child, order_children, passes_maximum, visited_children,
+    Limits, child_limit, first_child, order_others, passes_maximum, visited_children,
 };
 use crate::queue::Exclusivity;
 use crate::resource::{MAX_TYPES, ResourceVector, VCORES, with_calculator, with_width};
@@ -272,8 +272,7 @@ impl<const N: usize> Pass<'_, N> {
         if let Some(found) = visit(first) {
             return found;
         }
-        let children = order_children(state, queue, partition).into_iter();
-        let mut others = children.filter(|&child| child != first);
+        let mut others = order_others(state, queue, partition, mode, first).into_iter();
         others.find_map(visit).unwrap_or(WalkStep::Skip(reason))
     }
 

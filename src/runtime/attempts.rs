@@ -7,7 +7,7 @@ use super::nodes::standstill::Structure;
 use super::sequential::{Attempt, Sequential};
 use crate::cluster::NodeState;
 use crate::commit::CommitOutcome;
-use crate::id::{NodeName, NodeSlot, PartitionId};
+use crate::id::{AppSlot, NodeName, NodeSlot, PartitionId};
 use crate::policy::Locality;
 use crate::proposer::{
     Candidates, Observation, Outcome, ProposalKind, Watch, has_room, is_still, may_starve_later,
@@ -31,6 +31,17 @@ enum Lesson {
     Among(PartitionId, Collected),
     /// Nothing; the round will not come to the same for sure.
     None,
+}
+
+/// What a pass and its commit change.
+#[derive(Clone, Copy, Debug)]
+enum Changed {
+    /// Of applications no more than counters.
+    Counters,
+    /// An application.
+    App(AppSlot),
+    /// Perhaps any application.
+    Any,
 }
 
 impl Sequential {
@@ -63,6 +74,7 @@ impl Sequential {
         for _ in 0..times {
             last = Some(self.attempt_partition(partition, Collected::ByText)?);
         }
+        self.standstill.end_attempts(&mut self.ledger);
         self.follow_up();
         last
     }
@@ -83,7 +95,7 @@ impl Sequential {
 
     /// The round is over.
     pub(crate) fn end_round(&mut self) {
-        self.standstill.end_round();
+        self.standstill.end_round(&mut self.ledger);
     }
 
     /// Counts the last round as often as it surely comes to the same, but at most so often; how often that was. A
@@ -104,6 +116,11 @@ impl Sequential {
 
     // As CapacityScheduler.allocateContainersToNode with its canAllocateMore.
     pub(super) fn schedule_heartbeat(&mut self, node: NodeSlot) {
+        self.attempts_at_heartbeat(node);
+        self.standstill.end_attempts(&mut self.ledger);
+    }
+
+    fn attempts_at_heartbeat(&mut self, node: NodeSlot) {
         let bounds = self.ledger.state().settings.heartbeat;
         let (mut offswitch, mut assigned) = (0, 0);
         loop {
@@ -217,24 +234,26 @@ impl Sequential {
     ) -> bool {
         let nodes = order.nodes(collected);
         let mut from = 0;
-        self.standstill.begin_kept(self.ledger.state());
-        if self.standstill.count_all_known(partition, order.reserved()) {
-            self.standstill.apply_kept(&mut self.ledger);
+        let reserved = order.reserved();
+        if self
+            .standstill
+            .count_all_known(&mut self.ledger, partition, reserved)
+        {
             return false;
         }
+        self.standstill.begin_kept(&mut self.ledger);
         while let Some(place) = order.next_reserved(collected, from) {
             from = place + 1;
             if self.standstill.count_known(nodes[place]) {
                 continue;
             }
-            self.standstill.apply_kept(&mut self.ledger);
             if self.fulfil_all(&nodes[place..from]) {
                 // Others may be reserved now.
                 self.fulfil_all(&nodes[from..]);
                 return true;
             }
         }
-        self.standstill.apply_kept(&mut self.ledger);
+        self.standstill.apply_kept_read(&mut self.ledger);
         false
     }
 
@@ -251,6 +270,7 @@ impl Sequential {
 
     /// Attempts to fulfil the reservation on a node; whether it was not just kept.
     fn fulfil(&mut self, node: NodeSlot) -> bool {
+        self.standstill.apply_kept(&mut self.ledger);
         if self.standstill.keep(&mut self.ledger, node) {
             return false;
         }
@@ -278,19 +298,35 @@ impl Sequential {
         self.pass(candidates, Exclusivity::Ignore, lesson)
     }
 
+    /// Has the keys that a commit may change know which reservations were counted as kept.
+    fn apply_before(&mut self, outcome: &Outcome) {
+        let app = match self.changed_by(outcome) {
+            Changed::Counters => return,
+            Changed::App(app) => Some(app),
+            Changed::Any => None,
+        };
+        let (ledger, seen) = (&mut self.ledger, &mut self.seen);
+        self.standstill.apply_before(ledger, app, seen);
+    }
+
     /// Notes what a pass and its commit changed.
     fn note_pass(&mut self, outcome: &Outcome) {
+        match self.changed_by(outcome) {
+            Changed::Counters => self.standstill.note_other_change(),
+            Changed::App(app) => self.standstill.note_change_of(app),
+            Changed::Any => self.standstill.note_change(),
+        }
+    }
+
+    /// Of which applications a pass and its commit change more than counters.
+    fn changed_by(&self, outcome: &Outcome) -> Changed {
         let ends_apps = |seen: &Observation| matches!(seen, Observation::UserUnknown { .. });
         match outcome {
-            Outcome::Skipped(_) if !self.seen.iter().any(ends_apps) => {
-                self.standstill.note_other_change();
-            }
+            Outcome::Skipped(_) if !self.seen.iter().any(ends_apps) => Changed::Counters,
             // What is given up in exchange is of the same application.
-            Outcome::Proposed(proposal) if proposal.kill.is_empty() => {
-                self.standstill.note_change_of(proposal.app);
-            }
-            Outcome::GiveUp(release) => self.standstill.note_change_of(release.app),
-            _ => self.standstill.note_change(),
+            Outcome::Proposed(proposal) if proposal.kill.is_empty() => Changed::App(proposal.app),
+            Outcome::GiveUp(release) => Changed::App(release.app),
+            _ => Changed::Any,
         }
     }
 
@@ -311,6 +347,8 @@ impl Sequential {
         let still = matches!(outcome, Outcome::Skipped(_)) && is_still(&self.seen);
         if still {
             self.learn(if watched { lesson } else { Lesson::None });
+        } else {
+            self.apply_before(&outcome);
         }
         let committed = self.ledger.commit(&outcome, &self.seen);
         if !still {

@@ -27,6 +27,9 @@ impl Sequential {
     /// Cost: one look where no gang waits.
     pub(super) fn follow_up(&mut self) {
         self.ledger.drain_follow_ups();
+        if self.ledger.has_gangs() {
+            self.standstill.apply_kept(&mut self.ledger);
+        }
         if self.ledger.serve_gangs() {
             // Not as a call would: nothing of it lets another gang be placed.
             self.node_calls += 1;

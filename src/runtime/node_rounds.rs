@@ -24,11 +24,12 @@ impl Sequential {
             }
             return;
         };
-        self.standstill.begin_kept(self.ledger.state());
+        self.standstill.begin_kept(&mut self.ledger);
         for range in [start..nodes.len(), 0..start] {
             walk = self.walk_range(walk, range);
         }
         self.standstill.apply_counted(&mut self.ledger);
+        self.standstill.end_attempts(&mut self.ledger);
         self.orders.put_walk(walk);
     }
 
@@ -106,18 +107,44 @@ impl Sequential {
             while passed < most {
                 let left = usize::try_from(most - passed).unwrap_or(usize::MAX);
                 let end = start.saturating_add(left).min(nodes.len());
-                self.standstill.begin_kept(self.ledger.state());
+                self.standstill.begin_kept(&mut self.ledger);
                 let stop = self.pass_reports(&mut walk, start..end, attempts);
-                self.standstill.apply_counted(&mut self.ledger);
                 passed += u64::try_from(stop - start).unwrap_or(0);
+                if (start, stop) == (0, nodes.len()) {
+                    passed += self.repeat_cycle(&walk, most - passed, attempts);
+                }
+                self.standstill.apply_counted(&mut self.ledger);
                 if stop < end {
                     break;
                 }
                 start = stop % nodes.len();
             }
         }
+        self.standstill.end_attempts(&mut self.ledger);
         self.orders.put_walk(walk);
         passed
+    }
+
+    /// After a heartbeat of each node that brought nothing about: counts further ones of all nodes, each of which comes
+    /// to the same, but at most so many; how many. None where reservations are kept, which may do so often enough.
+    ///
+    /// Cost: that of the attempts that are known.
+    fn repeat_cycle(&mut self, walk: &WalkOrder, most: u64, attempts: bool) -> u64 {
+        let nodes = walk.nodes().len();
+        let beats = u64::try_from(nodes).unwrap_or(u64::MAX).max(1);
+        let cycles = most / beats;
+        if !attempts {
+            return cycles * beats;
+        }
+        if walk.singles(0..nodes).next().is_some() {
+            return 0;
+        }
+        for counted in &self.stretch {
+            let count = counted.count.saturating_mul(cycles);
+            self.standstill
+                .count_many(&CountedNodes { count, ..*counted });
+        }
+        cycles * beats
     }
 
     /// Takes heartbeats of a range of nodes up to the first that may bring something about; where that stands.

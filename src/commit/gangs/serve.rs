@@ -12,13 +12,20 @@ impl Ledger {
         self.gangs.note_change();
     }
 
+    /// Whether a gang waits or holds nodes.
+    #[inline]
+    #[must_use]
+    pub fn has_gangs(&self) -> bool {
+        !self.gangs.is_idle()
+    }
+
     /// Serves the gangs that wait, if something changed or something is due; whether nodes or applications
     /// changed. The steps stand on the front page of this module.
     ///
     /// Cost: one look where no gang waits; otherwise a look at each node of its partition for each gang.
     #[inline]
     pub fn serve_gangs(&mut self) -> bool {
-        !self.gangs.is_idle() && self.serve_waiting_gangs()
+        self.has_gangs() && self.serve_waiting_gangs()
     }
 
     fn serve_waiting_gangs(&mut self) -> bool {

@@ -151,23 +151,26 @@ impl Standstill {
     }
 
     /// Attempts on reserved nodes begin, one on each at most.
-    pub(in crate::runtime) fn begin_kept(&mut self, state: &State) {
-        self.stays.begin(state);
+    pub(in crate::runtime) fn begin_kept(&mut self, ledger: &mut Ledger) {
+        self.stays.begin(ledger);
     }
 
-    /// Counts that a reservation stays, where it is known to. Its key follows with [`Self::apply_counted`].
+    /// Counts that a reservation stays, where it is known to. Its key follows with [`Self::apply_kept`], or with
+    /// [`Self::apply_kept_read`].
     #[inline]
     pub(in crate::runtime) fn count_known(&mut self, node: NodeSlot) -> bool {
         self.keeps_silently && self.stays.count(node)
     }
 
     /// Counts an attempt on each reserved node of a partition that has so many of them; whether all are known to stay.
+    /// Keys whose counters no pass reads follow with [`Self::apply_kept`].
     pub(in crate::runtime) fn count_all_known(
         &mut self,
+        ledger: &mut Ledger,
         partition: PartitionId,
         reserved: usize,
     ) -> bool {
-        self.keeps_silently && self.stays.count_all(partition, reserved)
+        self.keeps_silently && self.stays.count_all(ledger, partition, reserved)
     }
 
     /// Whether every attempt is carried out.
@@ -256,8 +259,33 @@ impl Standstill {
     }
 
     /// Has keys know which reservations were counted as kept since this was last called.
+    ///
+    /// Cost: that of the keys with reservations.
     pub(in crate::runtime) fn apply_kept(&mut self, ledger: &mut Ledger) {
         self.stays.apply(ledger);
+    }
+
+    /// The same for keys whose counters a pass reads.
+    pub(in crate::runtime) fn apply_kept_read(&mut self, ledger: &mut Ledger) {
+        self.stays.apply_read(ledger);
+    }
+
+    /// The same for the keys of an application before it changes; for all, where others may change. What a pass has
+    /// seen of their counters is written behind that.
+    pub(in crate::runtime) fn apply_before(
+        &mut self,
+        ledger: &mut Ledger,
+        app: Option<AppSlot>,
+        seen: &mut [Observation],
+    ) {
+        self.stays.apply_before(ledger, app, seen);
+    }
+
+    /// The same at the end of an attempt, unless the round goes on.
+    pub(in crate::runtime) fn end_attempts(&mut self, ledger: &mut Ledger) {
+        if !self.rounding {
+            self.apply_kept(ledger);
+        }
     }
 
     /// The attempt that is known of open nodes of a size in a partition.
@@ -304,26 +332,31 @@ impl Standstill {
         if self.count_known(node) {
             return true;
         }
-        let state = ledger.state();
-        let stays = prospect(state, node) == Prospect::Kept;
-        let of = reservation_of(state, node).filter(|_| stays);
-        let Some(of) = of.filter(|&of| keeps_quietly(state, of, 1)) else {
+        let stays = prospect(ledger.state(), node) == Prospect::Kept;
+        let of = reservation_of(ledger.state(), node).filter(|_| stays);
+        let Some(of) = of else {
             return false;
         };
+        self.stays.apply_before(ledger, Some(of.0), &mut []);
+        let state = ledger.state();
+        if !keeps_quietly(state, of, 1) {
+            return false;
+        }
         self.stays.add(state, node);
         ledger.looks().keep_reservations(of, 1);
         true
     }
 
-    /// Moves the counters of all attempts that were counted since this was last called, and publishes their limits.
+    /// Moves the counters of all attempts that were counted since this was last called, and publishes their limits;
+    /// those of reservations that were kept, where a pass reads them.
     ///
-    /// Cost: that of the keys that were looked at, for each attempt that is known; and of the reservations kept.
+    /// Cost: that of the keys that were looked at, for each attempt that is known.
     pub(in crate::runtime) fn apply_counted(&mut self, ledger: &mut Ledger) {
         for known in self.known.iter_mut().filter(|known| known.uncounted > 0) {
             let times = std::mem::take(&mut known.uncounted);
             ledger.looks().repeat(&known.moved.looks, times);
         }
-        self.stays.apply(ledger);
+        self.apply_kept_read(ledger);
         if self.pending_notices.is_empty() || self.pending_notices == self.written_notices {
             self.pending_notices.clear();
             return;
@@ -393,8 +426,9 @@ impl Standstill {
     }
 
     /// The round is over.
-    pub(in crate::runtime) fn end_round(&mut self) {
+    pub(in crate::runtime) fn end_round(&mut self, ledger: &mut Ledger) {
         self.rounding = false;
+        self.apply_kept(ledger);
         self.repeats = !self.plain && !self.unsettled && self.began == self.changes;
     }
 

@@ -23,7 +23,11 @@ const NONE: u32 = u32::MAX;
 
 /// A set of places.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PlaceSet(Vec<u64>);
+pub(super) struct PlaceSet {
+    words: Vec<u64>,
+    /// How many places are in the set.
+    len: u64,
+}
 
 /// Nodes of one size in one partition.
 #[derive(Clone, Debug)]
@@ -66,19 +70,27 @@ pub(in crate::runtime) struct CountedNodes {
 
 impl PlaceSet {
     pub(super) fn of(len: usize) -> Self {
-        Self(vec![0; len.div_ceil(64)])
+        let words = vec![0; len.div_ceil(64)];
+        Self { words, len: 0 }
     }
 
     pub(super) fn set(&mut self, place: usize, is_in: bool) {
-        let (word, bit) = (&mut self.0[place / 64], 1 << (place % 64));
-        *word = if is_in { *word | bit } else { *word & !bit };
+        let (word, bit) = (&mut self.words[place / 64], 1 << (place % 64));
+        match (*word & bit != 0, is_in) {
+            (false, true) => self.len += 1,
+            (true, false) => self.len -= 1,
+            _ => return,
+        }
+        *word ^= bit;
     }
 
     /// The words of a range, each with its first place and without what is out of the range.
     fn words(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = (usize, u64)> + '_ {
         let first = range.start / 64;
         let end = range.end.div_ceil(64).max(first);
-        self.0[first..end]
+        // Nothing is found in an empty set.
+        let end = if self.len == 0 { first } else { end };
+        self.words[first..end]
             .iter()
             .enumerate()
             .map(move |(i, &word)| {
@@ -111,6 +123,14 @@ impl PlaceSet {
 
     /// How many places of a range are in the set, and the last of them.
     fn count(&self, range: Range<usize>) -> Option<(u64, usize)> {
+        if range.start == 0 && range.end.div_ceil(64) == self.words.len() {
+            let mut words = self.words(range.clone()).rev();
+            let (base, word) = words.find(|(_, word)| *word != 0)?;
+            let last = base + 63 - word.leading_zeros() as usize;
+            let behind = self.words(range.end..self.words.len() * 64);
+            let behind: u32 = behind.map(|(_, word)| word.count_ones()).sum();
+            return Some((self.len - u64::from(behind), last));
+        }
         let (mut count, mut last) = (0, None);
         for (base, word) in self.words(range).filter(|(_, word)| *word != 0) {
             count += u64::from(word.count_ones());
