@@ -3,7 +3,7 @@
 //! It is valid while no limit of a queue on the way is near. It saves computing the limits of each level.
 //!
 //!
-//! Passes that update limits of leaves on their way down do not take it.
+//! Passes that publish limits of leaves do not take it.
 //!
 //! Tests: `tests/simulation/fast_paths.rs`.
 
@@ -53,7 +53,7 @@ impl<const N: usize> Pass<'_, N> {
         placed
     }
 
-    /// Whether the whole walk finds the same, but for limits of leaves that it updates. It may find the
+    /// Whether the whole walk finds the same, but for limits of leaves that it publishes. It may find the
     /// container by the steps of the slow path, which observe counters.
     fn is_found_at_length(&self, before: usize) -> bool {
         let (state, mut observations, mut outcome) = (self.state, Vec::new(), NOTHING_YET);

@@ -134,7 +134,7 @@ pub struct QueuePart {
     /// Outstanding asks of the queue.
     pub pending: PackedVector,
     /// Used resources as a fraction of the guarantee. In copies that of the snapshot where it does not decide
-    /// among siblings, unless passes write limits of leaves.
+    /// among siblings, unless passes publish limits of leaves.
     pub used_capacity: f32,
     /// Used resources as a fraction of the partition; the same in copies.
     pub absolute_used: f32,

@@ -182,8 +182,8 @@ impl State {
         row.takes_containers() && !(row.is_unlisted() && self.settings.multi_node.enabled)
     }
 
-    /// Whether passes write the limits of the leaves that they visit. Where many threads pass by,
-    /// whoever reads it computes it, unless that takes a look at all nodes.
+    /// Whether passes publish the limits of the leaves that they serve. Where many threads pass by,
+    /// whoever reads one computes it, unless that takes a look at all nodes.
     #[inline]
     #[must_use]
     pub fn updates_leaf_limits(&self) -> bool {

@@ -176,6 +176,7 @@ impl Driver<dyn Scheduler + '_> {
         let mut events = std::mem::take(&mut self.events);
         self.scheduler.events(&mut events);
         if !events.is_empty() {
+            self.changed = true;
             self.changed_ms = self.now_ms;
         }
         let decided = events.iter().filter(|event| is_decision(event)).count();

@@ -55,8 +55,9 @@ impl Driver<dyn Scheduler + '_> {
     /// After a heartbeat or a round: takes those that follow and surely come to nothing, up to the time of whatever
     /// comes next.
     fn pass_quiet(&mut self, turn: Turn) {
-        // What just happened is looked at first: a change may bring anything about.
-        let looked_at = turn == Turn::Other || self.changed_ms == self.now_ms;
+        // What just happened is looked at first: a change may bring anything about. A heartbeat or a round that
+        // changed nothing is such a look, at whatever changed in the same ms before it.
+        let looked_at = turn == Turn::Other || self.changed;
         // With costs, heartbeats and rounds that come to nothing take time as well: what comes after them is later.
         // How many nodes such a round visits follows from the nodes alone, but when it begins does not.
         if looked_at || !self.awaits_looks() || self.pace.is_some() {

@@ -37,6 +37,8 @@ pub struct Driver<S: ?Sized> {
     pub(super) beating: bool,
     pub(super) rounding: bool,
     pub(super) changed_ms: u64,
+    /// Whether the present entry of the agenda changed anything.
+    pub(super) changed: bool,
     /// When every node has reported what ended on it otherwise than by itself: only then is its space free.
     pub(super) reported_ms: u64,
     pub(super) apps: Map<ApplicationId, RunningJob>,
@@ -120,6 +122,7 @@ impl<S: Scheduler> Driver<S> {
             beating: false,
             rounding: false,
             changed_ms: 0,
+            changed: false,
             reported_ms: 0,
             apps: Map::default(),
             next_app: 1,
@@ -247,9 +250,9 @@ impl Driver<dyn Scheduler + '_> {
                 break;
             }
             self.move_to(at_ms);
-            if !matches!(due, Due::Beat | Due::Round | Due::Sample) {
-                self.to_come -= 1;
-                self.changed_ms = self.now_ms;
+            self.changed = !matches!(due, Due::Beat | Due::Round | Due::Sample);
+            if self.changed {
+                (self.to_come, self.changed_ms) = (self.to_come - 1, self.now_ms);
             }
             let turn = Turn::of(&due);
             match due {
