@@ -4,15 +4,16 @@
     reason = "a test fails where something is missing"
 )]
 
+#[path = "support/certificates.rs"]
+mod certificates;
+
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
 use capsched_server::daemon::{ServeOptions, ServeProblem, Serving, TlsFiles};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -22,69 +23,31 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 
-/// An authority with the certificates that it gave out, as files.
-struct Authority {
-    dir: tempfile::TempDir,
-    issuer: CertifiedIssuer<'static, KeyPair>,
-}
+use certificates::Authority;
 
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let issuer = CertifiedIssuer::self_signed(params, key).unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("ca.pem"), issuer.pem()).unwrap();
-        Self { dir, issuer }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    /// Files of a certificate and its key.
-    fn give(&self, name: &str) -> TlsFiles {
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        let (pem, of_key) = (
-            self.path(&format!("{name}.pem")),
-            self.path(&format!("{name}.key")),
-        );
-        fs::write(&pem, certificate.pem()).unwrap();
-        fs::write(&of_key, key.serialize_pem()).unwrap();
-        TlsFiles {
-            certificates: pem,
-            key: of_key,
-            client_ca: None,
+/// A client that trusts an authority, with a certificate of its own or without.
+fn client(
+    of: &Authority,
+    own: Option<&TlsFiles>,
+    versions: &[&'static SupportedProtocolVersion],
+) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_file(of.ca()).unwrap())
+        .unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(versions)
+        .unwrap()
+        .with_root_certificates(roots);
+    let config = match own {
+        None => config.with_no_client_auth(),
+        Some(files) => {
+            let chain = vec![CertificateDer::from_pem_file(&files.certificates).unwrap()];
+            let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
+            config.with_client_auth_cert(chain, key).unwrap()
         }
-    }
-
-    /// A client that trusts this authority, with a certificate of its own or without.
-    fn client(
-        &self,
-        own: Option<&TlsFiles>,
-        versions: &[&'static SupportedProtocolVersion],
-    ) -> TlsConnector {
-        let mut roots = RootCertStore::empty();
-        roots
-            .add(CertificateDer::from_pem_file(self.path("ca.pem")).unwrap())
-            .unwrap();
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_protocol_versions(versions)
-            .unwrap()
-            .with_root_certificates(roots);
-        let config = match own {
-            None => config.with_no_client_auth(),
-            Some(files) => {
-                let chain = vec![CertificateDer::from_pem_file(&files.certificates).unwrap()];
-                let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
-                config.with_client_auth_cert(chain, key).unwrap()
-            }
-        };
-        TlsConnector::from(Arc::new(config))
-    }
+    };
+    TlsConnector::from(Arc::new(config))
 }
 
 const BOTH: &[&SupportedProtocolVersion] = &[&TLS13, &TLS12];
@@ -129,9 +92,9 @@ async fn a_client_reaches_a_server_whose_authority_it_trusts() {
     let (own, other) = (Authority::new(), Authority::new());
     let address = serve(own.give("server"));
     for versions in [&[&TLS13], &[&TLS12]] {
-        assert!(reaches(address, &own.client(None, versions)).await);
+        assert!(reaches(address, &client(&own, None, versions)).await);
     }
-    assert!(!reaches(address, &other.client(None, BOTH)).await);
+    assert!(!reaches(address, &client(&other, None, BOTH)).await);
     let plain = TcpStream::connect(address).await.unwrap();
     assert_eq!(
         ask(plain).await,
@@ -139,7 +102,7 @@ async fn a_client_reaches_a_server_whose_authority_it_trusts() {
         "unencrypted requests are not answered"
     );
     assert!(
-        reaches(address, &own.client(None, BOTH)).await,
+        reaches(address, &client(&own, None, BOTH)).await,
         "the server goes on"
     );
 }
@@ -148,24 +111,24 @@ async fn a_client_reaches_a_server_whose_authority_it_trusts() {
 async fn with_mutual_tls_a_client_shows_a_certificate_of_the_authority() {
     let (own, other) = (Authority::new(), Authority::new());
     let files = TlsFiles {
-        client_ca: Some(own.path("ca.pem")),
+        client_ca: Some(own.ca()),
         ..own.give("server")
     };
     let address = serve(files);
-    assert!(reaches(address, &own.client(Some(&own.give("ann")), BOTH)).await);
-    assert!(!reaches(address, &own.client(None, BOTH)).await);
-    assert!(!reaches(address, &own.client(Some(&other.give("bob")), BOTH)).await);
+    assert!(reaches(address, &client(&own, Some(&own.give("ann")), BOTH)).await);
+    assert!(!reaches(address, &client(&own, None, BOTH)).await);
+    assert!(!reaches(address, &client(&own, Some(&other.give("bob")), BOTH)).await);
 }
 
 #[tokio::test]
 async fn files_that_hold_something_else_are_named() {
     let own = Authority::new();
-    let broken = own.path("broken.pem");
+    let broken = own.ca().with_file_name("broken.pem");
     fs::write(&broken, "something else").unwrap();
     let files = own.give("server");
     for files in [
         TlsFiles {
-            certificates: own.path("gone.pem"),
+            certificates: own.ca().with_file_name("gone.pem"),
             ..files.clone()
         },
         TlsFiles {
@@ -181,7 +144,7 @@ async fn files_that_hold_something_else_are_named() {
             ..files.clone()
         },
         TlsFiles {
-            client_ca: Some(own.path("gone.pem")),
+            client_ca: Some(own.ca().with_file_name("gone.pem")),
             ..files.clone()
         },
         TlsFiles {

@@ -1,66 +1,18 @@
 //! Encryption, and certificates that clients have to show.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use capsched_server::daemon::TlsFiles;
 use capsched_server::grpc::GrpcOptions;
 use capsched_server::grpc::simulated::{NodeLoad, Server};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
+use crate::certificates::Authority;
 use crate::server::{Running, options};
 
-/// An authority with the certificates that it gave out, as files.
-struct Authority {
-    dir: tempfile::TempDir,
-    issuer: CertifiedIssuer<'static, KeyPair>,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let issuer = CertifiedIssuer::self_signed(params, key).unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("ca.pem"), issuer.pem()).unwrap();
-        Self { dir, issuer }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn ca(&self) -> PathBuf {
-        self.path("ca.pem")
-    }
-
-    /// A certificate with its key.
-    fn give(&self, name: &str) -> (PathBuf, PathBuf) {
-        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let params = CertificateParams::new(names).unwrap();
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        let write = |name: String, text: String| {
-            let path = self.path(&name);
-            fs::write(&path, text).unwrap();
-            path
-        };
-        (
-            write(format!("{name}.pem"), certificate.pem()),
-            write(format!("{name}.key"), key.serialize_pem()),
-        )
-    }
-}
-
-fn encrypted(files: (PathBuf, PathBuf), client_ca: Option<PathBuf>) -> GrpcOptions {
+fn encrypted(files: TlsFiles, client_ca: Option<PathBuf>) -> GrpcOptions {
     GrpcOptions {
-        tls: Some(TlsFiles {
-            certificates: files.0,
-            key: files.1,
-            client_ca: None,
-        }),
+        tls: Some(files),
         client_ca,
         ..options()
     }
@@ -78,10 +30,10 @@ fn load() -> NodeLoad {
     }
 }
 
-fn client(running: &Running, ca: &Path, identity: Option<(PathBuf, PathBuf)>) -> Server {
+fn client(running: &Running, ca: &Path, own: Option<TlsFiles>) -> Server {
     Server {
         ca: Some(ca.to_owned()),
-        identity,
+        identity: own.map(|files| (files.certificates, files.key)),
         ..Server::plain(running.address(), "yarn")
     }
 }

@@ -4,6 +4,8 @@
     reason = "a test fails where something is missing"
 )]
 
+#[path = "../support/certificates.rs"]
+mod certificates;
 mod encryption;
 mod malformed;
 mod server;
