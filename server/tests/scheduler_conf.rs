@@ -214,3 +214,18 @@ fn a_property_is_set_and_another_one_deleted() {
     assert_eq!(value("maximum-am-resource-percent").as_deref(), Some("0.2"));
     assert_eq!(value("xxx"), None);
 }
+
+/// As clients of Hadoop do before each call.
+#[test]
+fn options_are_answered_with_the_methods_of_a_path() {
+    let router = router(&[]);
+    for (path, wanted) in [
+        (CONF, StatusCode::OK),
+        ("/ws/v1/cluster/apps", StatusCode::OK),
+        ("/ws/v1/cluster/nowhere", StatusCode::NOT_FOUND),
+    ] {
+        let answer = call(&router, "OPTIONS", path, None, "");
+        assert_eq!(answer.status, wanted, "{path}: {}", answer.text);
+        assert_eq!(answer.text.is_empty(), wanted == StatusCode::OK);
+    }
+}

@@ -19,9 +19,10 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{RawPathParams, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use axum::response::{Redirect, Response};
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodFilter, MethodRouter, get, on};
 
 pub use call::{Call, STATIC_USER};
@@ -110,7 +111,21 @@ pub fn router(shared: Shared) -> Router {
         .route("/cluster", get(page))
         .merge(scheduler_conf::version_routes())
         .fallback(unknown_path)
+        .layer(middleware::from_fn(options))
         .with_state(shared)
+}
+
+/// Answers `OPTIONS` with the methods of a path: Hadoop's clients prove their user by it before each call.
+// As PseudoAuthenticator.authenticate, and as Jersey answers it.
+async fn options(request: Request, next: Next) -> Response {
+    let asked = *request.method() == Method::OPTIONS;
+    let mut response = next.run(request).await;
+    if asked && response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let allowed = response.headers_mut().remove(header::ALLOW);
+        let allowed = allowed.unwrap_or_else(|| HeaderValue::from_static("OPTIONS"));
+        return ([(header::ALLOW, allowed)], ()).into_response();
+    }
+    response
 }
 
 /// YARN's page, which clients ask for to find the active resource manager. A relative address works behind a prefix.
