@@ -10,6 +10,10 @@ mod browser;
 mod readme;
 #[path = "serve/server.rs"]
 mod server;
+#[path = "serve/session.rs"]
+mod session;
+#[path = "serve/trials.rs"]
+mod trials;
 
 use std::process::Command;
 

@@ -72,8 +72,10 @@ export async function get(path, query, signal) {
   return (await carry(path, query, { headers: headers(), signal })).json();
 }
 
-export async function send(method, path, body, query) {
+// With `version`, a change of the configuration is made only while that version holds.
+export async function send(method, path, body, query, version) {
   const more = { "Content-Type": "application/json", "X-XSRF-Header": "capsched" };
+  if (version !== undefined) more["If-Match"] = `"${version}"`;
   const response = await carry(path, query, { method, headers: headers(more), body: JSON.stringify(body) });
   return response.text();
 }

@@ -1,6 +1,7 @@
 // The configuration of the scheduler: present values, changes that are collected, validated and applied, history.
 
 import { cluster, get, send } from "./api.js";
+import { plan, whatIf } from "./trial.js";
 import { count, h, keyed, many, replace, setAttribute, setText, table, time } from "./dom.js";
 
 const PREFIX = "yarn.scheduler.capacity.";
@@ -61,8 +62,10 @@ export function open(main, place, signal) {
     return button;
   }
   function drawStaged() {
-    if (staged.contains(document.activeElement) && staged.dataset.n === String(view.staged.size)) return;
-    staged.dataset.n = String(view.staged.size);
+    // What was asked about these changes stays until they are others.
+    const shown = JSON.stringify([...view.staged].map(([key, text]) => [key, text, view.present.get(key)]));
+    if (staged.dataset.shown === shown) return;
+    staged.dataset.shown = shown;
     if (!view.staged.size) return replace(staged);
     const result = h("div", { "aria-live": "polite" });
     const drop = (key) => h("button", { type: "button", "aria-label": `Drop the change of ${key}`, onclick: () => { view.staged.delete(key); draw(); } }, "Drop");
@@ -72,14 +75,18 @@ export function open(main, place, signal) {
       table("Nothing is changed before you apply them.", [{ text: "Property", w: true }, { text: "Before and after" }, { text: "Drop" }], rows),
       h("div", { class: "bar-of-tools" },
         h("button", { type: "button", onclick: () => validate(view, result) }, "Validate"),
+        h("button", { type: "button", onclick: () => plan(changeOf(view.staged), result) }, "Plan: what changes"),
+        h("button", { type: "button", onclick: () => whatIf(changeOf(view.staged), result) }, "What if: what would be placed"),
         h("button", { type: "button", onclick: () => apply(result) }, "Apply"),
         h("button", { type: "button", onclick: () => { view.staged.clear(); draw(); } }, "Drop all")),
       result);
   }
   async function apply(result) {
-    if (!(await validate(view, result)) || !confirm(`Apply ${view.staged.size} changes?`)) return;
+    // The plan stands above the question, so that nobody applies what nobody looked at.
+    const planned = await plan(changeOf(view.staged), result);
+    if (!planned || !(await agrees(result, `Apply ${view.staged.size} ${view.staged.size === 1 ? "change" : "changes"}?`))) return;
     try {
-      await send("PUT", "ws/v1/cluster/scheduler-conf", changeOf(view.staged));
+      await send("PUT", "ws/v1/cluster/scheduler-conf", changeOf(view.staged), null, planned.version);
       view.staged.clear();
       await read();
     } catch (error) {
@@ -115,6 +122,18 @@ function difference(before, after) {
   return h("span", { class: "diff" },
     before === undefined ? "(not set)" : h("del", { class: "less" }, before), " \u2192 ",
     after === null || after === undefined ? "(deleted)" : h("ins", { class: "more" }, after));
+}
+
+// Asks below what is shown; a dialog of the browser would hide it.
+function agrees(result, question) {
+  return new Promise((resolve) => {
+    const answer = (yes) => () => { row.remove(); resolve(yes); };
+    const yes = h("button", { type: "button", onclick: answer(true) }, "Apply now");
+    const row = h("div", { class: "bar-of-tools", role: "group", "aria-label": question }, h("b", {}, question), yes,
+      h("button", { type: "button", onclick: answer(false) }, "Do not apply"));
+    result.append(row);
+    yes.focus();
+  });
 }
 
 const say = (result, text, fine) => replace(result, h("p", { class: fine ? "fine" : "problem" }, text));

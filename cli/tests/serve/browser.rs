@@ -14,6 +14,16 @@ const BROWSERS: [&str; 3] = [
     "/usr/bin/google-chrome",
 ];
 
+/// The browser of this machine; nothing, with a sentence, where there is none.
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
+pub(crate) fn browser() -> Option<&'static str> {
+    let found = BROWSERS.into_iter().find(|path| Path::new(path).exists());
+    if found.is_none() {
+        eprintln!("skipped: no Chromium is installed, so the page is not looked at");
+    }
+    found
+}
+
 /// The document of a view after some seconds, and what the browser wrote to its console.
 fn view(browser: &str, server: &Server, view: &str, size: &str) -> (String, String) {
     let profile = tempfile::tempdir().unwrap();
@@ -51,12 +61,8 @@ fn view(browser: &str, server: &Server, view: &str, size: &str) -> (String, Stri
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn the_views_show_the_cluster_without_an_error() {
-    let Some(browser) = BROWSERS.into_iter().find(|path| Path::new(path).exists()) else {
-        eprintln!("skipped: no Chromium is installed, so the page is not looked at");
-        return;
-    };
+    let Some(browser) = browser() else { return };
     let server = Server::start(&[]);
     server.await_containers();
     for (name, size, marks) in [

@@ -45,6 +45,11 @@ impl Server {
         &self.address
     }
 
+    /// The administrator's token.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
     pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }

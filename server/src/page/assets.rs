@@ -32,6 +32,7 @@ const FILES: &[(&str, &str, &str)] = &[
         include_str!("../../assets/latency.js"),
     ),
     ("conf.js", SCRIPT, include_str!("../../assets/conf.js")),
+    ("trial.js", SCRIPT, include_str!("../../assets/trial.js")),
 ];
 
 const INDEX: &str = include_str!("../../assets/index.html");

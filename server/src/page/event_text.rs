@@ -39,6 +39,11 @@ pub(crate) fn described(of: &NumberedEvent) -> EventLine {
             ("configuration refused", None, format!("refused: {message}"))
         }
         Happening::Labels => ("labels", None, "node labels changed".to_owned()),
+        Happening::StoreFailed { message } => (
+            "store failed",
+            None,
+            format!("changes are not kept any more: {message}"),
+        ),
     };
     EventLine {
         kind,

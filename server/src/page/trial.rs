@@ -48,7 +48,7 @@ pub(super) async fn plan(
 ) -> Result<Json<Value>, Problem> {
     blocking(move || {
         let tried = tried(&page.rm, conf, &body)?;
-        let mut document = tried.shown();
+        let mut document = tried.shown(&page.rm);
         if let Some((present, next)) = &tried.copies {
             let (present, next) = (view(present), view(next));
             document["queues"] = altered(&present.queues, &next.queues);
@@ -66,7 +66,7 @@ pub(super) async fn what_if(
 ) -> Result<Json<Value>, Problem> {
     blocking(move || {
         let tried = tried(&page.rm, conf, &body)?;
-        let mut document = tried.shown();
+        let mut document = tried.shown(&page.rm);
         if let Some((mut present, mut next)) = tried.copies {
             let now = view(&present);
             let placed = (play(&mut present), play(&mut next));
@@ -165,13 +165,15 @@ fn play(engine: &mut Sequential) -> u64 {
 }
 
 impl Tried {
-    fn shown(&self) -> Value {
+    fn shown(&self, rm: &ResourceManager) -> Value {
+        let types = rm.types();
         json!({
             "accepted": self.refused.is_none(),
             "message": self.refused.as_ref().map(ToString::to_string),
             "version": self.version,
             "updates": self.updates,
             "issues": self.issues,
+            "resource_types": types.iter().map(|name| &**name).collect::<Vec<&str>>(),
         })
     }
 }
