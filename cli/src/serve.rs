@@ -65,6 +65,9 @@ pub(crate) struct Args {
     /// Commands of the journal behind which a snapshot replaces them.
     #[arg(long, value_name = "N", default_value_t = 50_000, requires = "kept", value_parser = clap::value_parser!(u64).range(1..))]
     compact_after: u64,
+    /// How long a leader leads without renewing, in ms. When it is gone, another server leads that much later.
+    #[arg(long, value_name = "MS", default_value_t = 1_500, requires = "store", value_parser = clap::value_parser!(u64).range(500..=60_000))]
+    lease_ms: u64,
     #[command(flatten)]
     reference: ReferenceArg,
     /// Who decides: heartbeat, asynchronous or global. With --demo global unless given, else as the
@@ -392,7 +395,10 @@ impl Args {
         KeepOptions {
             durability: self.durability,
             compact_after: self.compact_after,
-            ..KeepOptions::default()
+            lease: match self.store {
+                Some(_) => Duration::from_millis(self.lease_ms),
+                None => KeepOptions::default().lease,
+            },
         }
     }
 

@@ -6,16 +6,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use capsched::sync::{AtomicBool, Ordering};
 use capsched_server::daemon::{Background, Daemon, ServeOptions, Serving, StandbyPage, Switch};
-use capsched_server::store::{Durable, KeepOptions, Lead, Standby, Store, StoreError};
+use capsched_server::store::{Durable, Lead, Standby, Store, StoreError};
 
 use super::{Args, durable_failed, end_recovery, signalled};
 use crate::machines::Listening;
 
-/// How long a leader leads without renewing. etcd grants no shorter leases with its own settings.
-const LEASE: Duration = Duration::from_secs(2);
-
 /// Longest wait of a standby between two looks.
-const LOOK: Duration = Duration::from_millis(250);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The interfaces of a server, listening.
 pub(super) struct Interfaces {
@@ -40,11 +37,11 @@ fn open(_: &str) -> Result<Arc<dyn Store>, StoreError> {
 /// Follows the leader until this process leads, or until the end is wanted.
 fn wait_to_lead(
     store: Arc<dyn Store>,
-    who: &str,
+    (who, lease): (&str, Duration),
     page: &StandbyPage,
     ends: &AtomicBool,
 ) -> Option<Lead> {
-    let mut standby = Standby::new(store, who, LEASE);
+    let mut standby = Standby::new(store, who, lease);
     while !ends.load(Ordering::Relaxed) {
         match standby.step(LOOK) {
             Ok(Some(lead)) => return Some(lead),
@@ -58,9 +55,15 @@ fn wait_to_lead(
     None
 }
 
-/// Waits until another process may lead.
-async fn lost(durable: &Durable) {
-    while !durable.has_lost_lead() {
+/// Waits until another process may lead, or until changes are not kept any more; says why this one has to end.
+async fn lost(durable: &Durable) -> String {
+    loop {
+        if durable.has_lost_lead() {
+            return "another server may lead the store".to_owned();
+        }
+        if let Some(why) = durable.failure() {
+            return format!("changes are not kept any more: {why}");
+        }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -68,10 +71,6 @@ async fn lost(durable: &Durable) {
 /// Starts the resource manager of a process that leads.
 async fn start(args: &Args, lead: Lead) -> Result<Arc<Durable>> {
     let (setup, keeping) = (args.setup()?, args.keeping());
-    let keeping = KeepOptions {
-        lease: LEASE,
-        ..keeping
-    };
     let started = move || Durable::start_leading(setup, Some(lead), keeping);
     let durable = tokio::task::spawn_blocking(started).await?;
     let durable = Arc::new(durable.map_err(durable_failed)?);
@@ -82,13 +81,14 @@ async fn start(args: &Args, lead: Lead) -> Result<Arc<Durable>> {
 /// Waits for the lead beside the interface. Nothing: a signal came first.
 async fn lead_or_end(
     store: Arc<dyn Store>,
-    who: String,
+    (who, lease): (String, Duration),
     page: StandbyPage,
     signalled: impl Future<Output = ()>,
 ) -> Result<Option<Lead>> {
     let ends = Arc::new(AtomicBool::new(false));
     let until = Arc::clone(&ends);
-    let waits = tokio::task::spawn_blocking(move || wait_to_lead(store, &who, &page, &until));
+    let waits =
+        tokio::task::spawn_blocking(move || wait_to_lead(store, (&who, lease), &page, &until));
     let lead = tokio::select! {
         lead = waits => lead.context("the wait to lead has ended")?,
         () = signalled => None,
@@ -107,12 +107,13 @@ pub(super) async fn serve(args: &Args, address: &str, interfaces: Interfaces) ->
     } = interfaces;
     args.report(&serving, machines.as_ref(), None);
     let (who, stop) = (args.advertised(&serving), serving.stopper());
+    let lease = args.keeping().lease;
     let page = StandbyPage::default();
     let switch = Switch::new(page.router());
     let served = tokio::spawn(serving.run(switch.router()));
     let signalled = signalled().context("signals cannot be awaited")?;
     tokio::pin!(signalled);
-    let Some(lead) = lead_or_end(store, who, page, &mut signalled).await? else {
+    let Some(lead) = lead_or_end(store, (who, lease), page, &mut signalled).await? else {
         stop();
         return Ok(served.await??);
     };
@@ -132,7 +133,7 @@ pub(super) async fn serve(args: &Args, address: &str, interfaces: Interfaces) ->
     }
     tokio::select! {
         () = &mut signalled => {}
-        () = lost(&durable) => bail!("another server leads the store: this one ends"),
+        why = lost(&durable) => bail!("{why}: this server ends, so that another one leads"),
     }
     daemon.health().stop();
     drop(machines_end);

@@ -1,5 +1,6 @@
 //! A resource manager with all that is around it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use axum::{Extension, Router};
@@ -16,13 +17,21 @@ use crate::security::Access;
 use crate::store::Durable;
 
 /// A resource manager with its page, its metrics, its health and its rules of access.
-#[derive(Debug)]
 pub struct Daemon {
     rm: Arc<ResourceManager>,
     access: Arc<Access>,
     pending: Arc<PendingWatch>,
     health: Health,
     conf: Option<Arc<MutableConf>>,
+    store: Option<StoreWatch>,
+}
+
+impl fmt::Debug for Daemon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Daemon")
+            .field("health", &self.health)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Daemon {
@@ -41,6 +50,7 @@ impl Daemon {
             pending: Arc::new(PendingWatch::new(Arc::clone(&rm))),
             health: Health::new(Arc::clone(&rm), Vec::new()),
             conf: None,
+            store: None,
             rm,
         }
     }
@@ -48,6 +58,8 @@ impl Daemon {
     /// The same with a configuration that can be changed.
     #[must_use]
     pub fn with_conf(mut self, conf: Arc<MutableConf>) -> Self {
+        let watched = Arc::clone(&conf);
+        self.store = Some(Arc::new(move || figures_of(&watched)));
         self.conf = Some(conf);
         self
     }
@@ -58,6 +70,8 @@ impl Daemon {
         self.conf.clone_from(&durable.conf);
         let store = Arc::clone(durable);
         let check: Check = Arc::new(move || store.failure());
+        let watched = Arc::clone(durable);
+        self.store = Some(Arc::new(move || figures_of_store(&watched)));
         self.health = Health::new(Arc::clone(&self.rm), vec![("store", check)]);
         self
     }
@@ -75,7 +89,7 @@ impl Daemon {
         let rest = rest::router(Shared::new(rm()));
         let parts = router(Parts {
             page: Page::new(rm(), pending(), Arc::clone(&self.access)),
-            metrics: Metrics::new(rm(), pending(), self.conf.clone().map(store_watch)),
+            metrics: Metrics::new(rm(), pending(), self.store.clone()),
             health: self.health.clone(),
             access: Arc::clone(&self.access),
             rest,
@@ -88,14 +102,21 @@ impl Daemon {
 }
 
 /// What metrics say of the configuration.
-fn store_watch(conf: Arc<MutableConf>) -> StoreWatch {
-    Arc::new(move || {
-        let counts = conf.counts();
-        let refused = counts.refused + counts.failed_reloads + counts.store_failures;
-        StoreFigures {
-            configuration_version: conf.state().version,
-            configuration_refused: refused,
-            ..StoreFigures::default()
-        }
-    })
+fn figures_of(conf: &MutableConf) -> StoreFigures {
+    let counts = conf.counts();
+    StoreFigures {
+        configuration_version: conf.state().version,
+        configuration_refused: counts.refused + counts.failed_reloads + counts.store_failures,
+        ..StoreFigures::default()
+    }
+}
+
+/// What metrics say of the store.
+fn figures_of_store(durable: &Durable) -> StoreFigures {
+    let conf = durable.conf.as_deref().map(figures_of);
+    StoreFigures {
+        failed: durable.failure().is_some(),
+        lag_entries: durable.journal().map_or(0, |kept| kept.counts().waiting),
+        ..conf.unwrap_or_default()
+    }
 }

@@ -173,6 +173,8 @@ impl Figures {
                 Value::Whole(i64::try_from(n).unwrap_or(i64::MAX)),
             )]
         };
+        let up = u64::from(!found.failed);
+        Family::of("store_up", "1 while changes are kept").gauges(to, whole(up))?;
         let help = "Entries of the journal that do not survive a crash yet";
         Family::of("store_lag_entries", help).gauges(to, whole(found.lag_entries))?;
         let help = "Version of the scheduler's configuration";

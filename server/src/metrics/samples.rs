@@ -11,6 +11,8 @@ use prometheus_client::registry::Unit;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreFigures {
+    /// Whether changes are not kept any more.
+    pub failed: bool,
     /// Entries that were appended and do not survive a crash yet.
     pub lag_entries: u64,
     /// Version of the scheduler's configuration.

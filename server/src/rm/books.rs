@@ -63,6 +63,8 @@ pub struct Books {
     pub(super) facts: Vec<Command>,
     /// Position of the last fact in the journal.
     pub(super) fact_position: u64,
+    /// Whether the event that the journal failed is among the events.
+    pub(super) journal_failed: bool,
 }
 
 /// What the last pass over a node came to.

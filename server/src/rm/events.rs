@@ -45,6 +45,11 @@ pub enum Happening {
     },
     /// Node labels changed.
     Labels,
+    /// The store keeps no change any more; every later change is refused.
+    StoreFailed {
+        /// Why.
+        message: String,
+    },
 }
 
 /// A numbered event.

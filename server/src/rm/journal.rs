@@ -35,6 +35,11 @@ pub trait Journal: Send + Sync + fmt::Debug {
     ///
     /// When it cannot be written.
     fn wait(&self, position: u64) -> Result<(), JournalError>;
+
+    /// Why entries are not kept any more; nothing: they are.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Why a journal failed.

@@ -186,6 +186,22 @@ impl ResourceManager {
         }
     }
 
+    /// Adds an event, once, when the journal keeps nothing any more.
+    fn watch_journal(&self) {
+        let journal = lock(&self.journal).clone();
+        let Some(message) = journal.and_then(|journal| journal.failure()) else {
+            return;
+        };
+        let now_ms = self.now_ms();
+        let mut books = lock(&self.books);
+        if !books.journal_failed {
+            books.journal_failed = true;
+            books
+                .events
+                .push(now_ms, Happening::StoreFailed { message });
+        }
+    }
+
     /// Waits until the journal has everything up to a position.
     fn wait_for(&self, position: u64) -> Result<(), JournalError> {
         let journal = lock(&self.journal).clone();
@@ -210,6 +226,7 @@ impl ResourceManager {
     /// in time. A daemon calls this about once a second.
     pub fn tick(&self) {
         self.pump();
+        self.watch_journal();
         self.end_overdue();
         self.expire_nodes();
     }
@@ -248,10 +265,13 @@ impl ResourceManager {
             user: user.to_owned(),
             command: command.clone(),
         };
-        let failed = |error: JournalError| CommandError::Unavailable(error.to_string());
-        let position = journal.append(entry).map_err(failed)?;
+        let position = journal.append(entry);
         drop(gate);
-        journal.wait(position).map_err(failed)?;
+        let kept = position.and_then(|position| journal.wait(position));
+        kept.map_err(|error| {
+            self.watch_journal();
+            CommandError::Unavailable(error.to_string())
+        })?;
         Ok(answer)
     }
 

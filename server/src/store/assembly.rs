@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use capsched::config::{ConfigSource, Layer, Properties};
-use capsched::sync::{AtomicBool, Ordering};
+use capsched::sync::{AtomicBool, AtomicU64, Ordering};
 use capsched::time::{Clock, SystemClock};
 
 use super::batch::{Store, StoreError, Token};
@@ -190,13 +190,15 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// Prolongs a lease from now on.
+    /// Leads, and prolongs the lease from now on.
     pub(super) fn begin(
         store: Arc<dyn Store>,
-        token: Token,
+        who: &str,
         lease: Duration,
     ) -> Result<Self, StoreError> {
-        let keeper = LeaseKeeper::start(Arc::clone(&store), token, lease)?;
+        let begun_ns = SystemClock::new().now_ns();
+        let token = store.lead(who, lease)?;
+        let keeper = LeaseKeeper::start(Arc::clone(&store), token, lease, begun_ns)?;
         Ok(Self {
             store,
             token,
@@ -207,8 +209,7 @@ impl Lead {
 
     /// Leads at once, and reads what the store has.
     fn at_once(store: Arc<dyn Store>, who: &str, lease: Duration) -> Result<Self, StoreError> {
-        let token = store.lead(who, lease)?;
-        let mut lead = Self::begin(store, token, lease)?;
+        let mut lead = Self::begin(store, who, lease)?;
         lead.recorded = Recorded::read(&*lead.store)?;
         Ok(lead)
     }
@@ -221,56 +222,82 @@ impl Lead {
 /// Prolongs the lease of a leader until it is dropped; then it resigns.
 #[derive(Debug)]
 struct LeaseKeeper {
-    lost: Arc<AtomicBool>,
-    ends: Arc<AtomicBool>,
+    shared: Arc<LeaseState>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
+/// What is known of a lease.
+#[derive(Debug)]
+struct LeaseState {
+    clock: SystemClock,
+    lease: Duration,
+    /// When the last call that prolonged it began, by the clock's ns.
+    renewed_ns: AtomicU64,
+    /// Another process leads.
+    fenced: AtomicBool,
+    ends: AtomicBool,
+}
+
+impl LeaseState {
+    /// Whether another process may lead. Three quarters of the lease count, so that clocks may differ.
+    fn may_have_ended(&self) -> bool {
+        let patience = u64::try_from((self.lease / 4 * 3).as_nanos()).unwrap_or(u64::MAX);
+        let since_ns = self.renewed_ns.load(Ordering::Relaxed);
+        // Relaxed: the store refuses what comes too late, whoever sees this when.
+        self.fenced.load(Ordering::Relaxed)
+            || self.clock.now_ns().saturating_sub(since_ns) > patience
+    }
+
+    /// Prolongs the lease until the end is wanted, or until another process leads.
+    fn prolong(&self, store: &dyn Store, token: Token) {
+        while !self.ends.load(Ordering::Relaxed) && !self.fenced.load(Ordering::Relaxed) {
+            let begun_ns = self.clock.now_ns();
+            match store.renew(token) {
+                Ok(()) => self.renewed_ns.store(begun_ns, Ordering::Relaxed),
+                Err(error) => {
+                    tracing::error!(%error, "the lease could not be prolonged");
+                    let fenced = error == StoreError::Fenced;
+                    self.fenced.store(fenced, Ordering::Relaxed);
+                }
+            }
+            thread::park_timeout(self.lease / 8);
+        }
+    }
+}
+
 impl LeaseKeeper {
-    fn start(store: Arc<dyn Store>, token: Token, lease: Duration) -> Result<Self, StoreError> {
-        let (lost, ends) = (Arc::default(), Arc::default());
-        let (says, until): (Arc<AtomicBool>, Arc<AtomicBool>) =
-            (Arc::clone(&lost), Arc::clone(&ends));
+    /// Prolongs a lease that began at a time of the clock.
+    fn start(
+        store: Arc<dyn Store>,
+        token: Token,
+        lease: Duration,
+        begun_ns: u64,
+    ) -> Result<Self, StoreError> {
+        let shared = Arc::new(LeaseState {
+            clock: SystemClock::new(),
+            lease,
+            renewed_ns: AtomicU64::new(begun_ns),
+            fenced: AtomicBool::new(false),
+            ends: AtomicBool::new(false),
+        });
+        let of_thread = Arc::clone(&shared);
         let builder = thread::Builder::new().name("lease".to_owned());
         let thread = builder.spawn(move || {
-            prolong(&*store, token, lease, &says, &until);
+            of_thread.prolong(&*store, token);
             // Where this fails, the lease ends by itself.
             let _ = store.resign(token);
         });
         let thread = thread.map_err(|error| StoreError::Failed(error.to_string()))?;
         Ok(Self {
-            lost,
-            ends,
+            shared,
             thread: Some(thread),
         })
     }
 }
 
-/// Prolongs a lease until the end is wanted, or until the lease may have ended.
-fn prolong(store: &dyn Store, token: Token, lease: Duration, lost: &AtomicBool, ends: &AtomicBool) {
-    let clock = SystemClock::new();
-    let patience = u64::try_from((lease / 4 * 3).as_nanos()).unwrap_or(u64::MAX);
-    let mut renewed_ns = clock.now_ns();
-    while !ends.load(Ordering::Relaxed) && !lost.load(Ordering::Relaxed) {
-        let begun_ns = clock.now_ns();
-        match store.renew(token) {
-            Ok(()) => renewed_ns = begun_ns,
-            Err(error) => {
-                tracing::error!(%error, "the lease could not be prolonged");
-                let over = clock.now_ns().saturating_sub(renewed_ns) > patience;
-                if error == StoreError::Fenced || over {
-                    // Relaxed: the store refuses what comes too late, whoever sees this when.
-                    lost.store(true, Ordering::Relaxed);
-                }
-            }
-        }
-        thread::park_timeout(lease / 8);
-    }
-}
-
 impl Drop for LeaseKeeper {
     fn drop(&mut self) {
-        self.ends.store(true, Ordering::Relaxed);
+        self.shared.ends.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             // Its panic was reported when it happened.
@@ -332,11 +359,12 @@ impl Durable {
         of_journal.or_else(|| self.conf.as_ref()?.in_doubt())
     }
 
-    /// Whether another process may lead by now. What this one decides counts no more, and it has to end.
+    /// Whether another process may lead by now, where processes share the store. What this one decides counts no
+    /// more, and it has to end.
     #[must_use]
     pub fn has_lost_lead(&self) -> bool {
         let kept = self.kept.as_ref();
-        kept.is_some_and(|kept| kept.lease.lost.load(Ordering::Relaxed))
+        kept.is_some_and(|kept| kept.lease.shared.may_have_ended())
     }
 
     /// The journal, where there is one.

@@ -130,7 +130,7 @@ pub trait Store: Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Fenced`] when it has ended, or that the store failed.
+    /// [`StoreError::Fenced`] when it has ended and another one leads, or that the store failed.
     fn renew(&self, token: Token) -> Result<(), StoreError>;
 
     /// Ends the lease, so that another one may lead at once. Nothing happens when it has ended.

@@ -97,7 +97,7 @@ impl EmbeddedStore {
     ///
     /// When another process has it open, when it is broken or of another schema, or when it cannot be written.
     pub fn open(dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
-        let at = |error: std::io::Error| StoreError::Failed(format!("{}: {error}", dir.display()));
+        let at = |error: io::Error| not_usable(dir, &error);
         fs::create_dir_all(dir).map_err(at)?;
         let file = dir.join(FILE);
         let database = open(&file)?;
@@ -195,15 +195,9 @@ impl EmbeddedStore {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The leader, unless the lease has ended.
-    fn leader<'a>(&self, shown: &'a mut Shown) -> Option<&'a mut Leader> {
-        let now_ns = self.clock.0.now_ns();
-        shown.leader.take_if(|leader| leader.until_ns <= now_ns);
-        shown.leader.as_mut()
-    }
-
-    fn check_token(&self, shown: &mut Shown, token: Token) -> Result<(), StoreError> {
-        match self.leader(shown) {
+    /// A lease that has ended counts until another one leads: a machine that slept goes on.
+    fn check_token(shown: &Shown, token: Token) -> Result<(), StoreError> {
+        match &shown.leader {
             Some(leader) if leader.token == token => Ok(()),
             _ => Err(StoreError::Fenced),
         }
@@ -246,6 +240,19 @@ impl EmbeddedStore {
     }
 }
 
+/// Why a file or directory of the store cannot be used.
+fn not_usable(path: &Path, error: &io::Error) -> StoreError {
+    let name = path.display();
+    StoreError::Failed(match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+            format!(
+                "{name} cannot be written: {error}; a server needs a directory that it may write"
+            )
+        }
+        _ => format!("{name}: {error}"),
+    })
+}
+
 /// Opens the file, or says why it cannot be opened.
 fn open(file: &Path) -> Result<Database, StoreError> {
     Database::create(file).map_err(|error| of_open(file, error))
@@ -281,6 +288,7 @@ fn of_open(file: &Path, error: DatabaseError) -> StoreError {
         {
             StoreError::Corrupt(format!("{name}: {error}"))
         }
+        DatabaseError::Storage(StorageError::Io(error)) => not_usable(file, &error),
         other => StoreError::Failed(format!("{name}: {other}")),
     }
 }
@@ -293,7 +301,8 @@ fn number(numbers: &impl ReadableTable<&'static str, u64>, name: &str) -> Result
 impl Store for EmbeddedStore {
     fn lead(&self, who: &str, lease: Duration) -> Result<Token, StoreError> {
         let mut shown = self.shown();
-        if let Some(leader) = self.leader(&mut shown) {
+        let now_ns = self.clock.0.now_ns();
+        if let Some(leader) = shown.leader.as_ref().filter(|one| one.until_ns > now_ns) {
             return Err(StoreError::Led(leader.who.clone()));
         }
         let transaction = self.database.begin_write().map_err(failed)?;
@@ -316,7 +325,7 @@ impl Store for EmbeddedStore {
 
     fn renew(&self, token: Token) -> Result<(), StoreError> {
         let mut shown = self.shown();
-        self.check_token(&mut shown, token)?;
+        Self::check_token(&shown, token)?;
         let now_ns = self.clock.0.now_ns();
         if let Some(leader) = &mut shown.leader {
             leader.until_ns = now_ns.saturating_add(nanos(leader.lease));
@@ -332,7 +341,7 @@ impl Store for EmbeddedStore {
 
     fn write(&self, token: Token, batch: &Batch) -> Result<Revision, StoreError> {
         let mut shown = self.shown();
-        self.check_token(&mut shown, token)?;
+        Self::check_token(&shown, token)?;
         // Held over the write: no other one becomes the leader between the check and the write.
         let revision = self.commit(token, batch)?;
         shown.revision = revision;
@@ -396,3 +405,7 @@ impl Store for EmbeddedStore {
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+#[path = "embedded_tests.rs"]
+mod tests;

@@ -293,6 +293,10 @@ impl Journal for StoreJournal {
             line = self.shared.wait(line);
         }
     }
+
+    fn failure(&self) -> Option<String> {
+        Self::failure(self)
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,9 @@ use super::assembly::Lead;
 use super::batch::{Revision, Store, StoreError};
 use super::compaction::Recorded;
 
+/// Between a write that was noticed and the next look.
+const GATHERING: Duration = Duration::from_millis(20);
+
 /// A process that waits to lead.
 #[derive(Debug)]
 pub struct Standby {
@@ -55,10 +58,8 @@ impl Standby {
     /// When the store fails; the next step may succeed.
     pub fn step(&mut self, patience: Duration) -> Result<Option<Lead>, StoreError> {
         self.recorded.catch_up(&*self.store)?;
-        match self.store.lead(&self.who, self.lease) {
-            Ok(token) => {
-                let store = Arc::clone(&self.store);
-                let mut lead = Lead::begin(store, token, self.lease)?;
+        match Lead::begin(Arc::clone(&self.store), &self.who, self.lease) {
+            Ok(mut lead) => {
                 // What the leader before wrote last, now that it writes nothing any more.
                 self.recorded.catch_up(&*self.store)?;
                 lead.recorded = std::mem::take(&mut self.recorded);
@@ -66,7 +67,12 @@ impl Standby {
             }
             Err(StoreError::Led(leader)) => {
                 self.leader = leader;
-                self.seen = self.store.watch(self.seen, patience)?;
+                let seen = self.store.watch(self.seen, patience)?;
+                if seen > self.seen {
+                    // Under load each look then reads what many writes brought.
+                    std::thread::sleep(GATHERING.min(patience));
+                }
+                self.seen = seen;
                 Ok(None)
             }
             Err(error) => Err(error),

@@ -1,67 +1,139 @@
-//! An etcd server of a test's own, where etcd is installed.
+//! An etcd of a test's own, where etcd is installed: members that can be killed, and connections that can be cut.
+
+mod link;
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, PoisonError};
+use std::thread;
 use std::time::Duration;
 
+use capsched::sync::Mutex;
 use capsched_server::store::EtcdStore;
 
-/// A server that ends when it is dropped.
+pub(crate) use link::Link;
+
+/// One member, which ends when it is dropped.
+struct Member {
+    arguments: Vec<String>,
+    process: Mutex<Child>,
+}
+
+/// The members of one etcd, which end when it is dropped.
 pub(crate) struct EtcdServer {
-    process: Child,
-    port: u16,
+    members: Vec<Arc<Member>>,
+    ports: Vec<u16>,
     _dir: tempfile::TempDir,
 }
 
-/// A port that is free now.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+/// Ports that are free now.
+fn free_ports(count: usize) -> Vec<u16> {
+    let bound: Vec<TcpListener> = (0..count)
+        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+        .collect();
+    let ports = bound.iter().map(|one| one.local_addr().unwrap().port());
+    ports.collect()
+}
+
+fn launch(arguments: &[String]) -> std::io::Result<Child> {
+    Command::new("etcd")
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+}
+
+/// The arguments of one member of several, by its port for clients and that for the other members.
+fn arguments(dir: &Path, number: usize, ports: &[u16], peers: &[u16]) -> Vec<String> {
+    let url = |port: u16| format!("http://127.0.0.1:{port}");
+    let all = peers.iter().enumerate();
+    let all: Vec<String> = all
+        .map(|(at, port)| format!("m{at}={}", url(*port)))
+        .collect();
+    let data = dir.join(format!("m{number}")).display().to_string();
+    let (client, peer) = (url(ports[number]), url(peers[number]));
+    [
+        ["--name", &format!("m{number}")],
+        ["--data-dir", &data],
+        ["--listen-client-urls", &client],
+        ["--advertise-client-urls", &client],
+        ["--listen-peer-urls", &peer],
+        ["--initial-advertise-peer-urls", &peer],
+        ["--initial-cluster", &all.join(",")],
+        ["--logger", "zap"],
+    ]
+    .concat()
+    .into_iter()
+    .map(str::to_owned)
+    .collect()
 }
 
 impl EtcdServer {
-    /// Starts a server; nothing where etcd is not installed.
-    pub(crate) fn start() -> Option<Self> {
+    /// Starts so many members; nothing where etcd is not installed.
+    pub(crate) fn of(count: usize) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
-        let (port, peers) = (free_port(), free_port());
-        let url = |port: u16| format!("http://127.0.0.1:{port}");
-        let process = Command::new("etcd")
-            .arg("--data-dir")
-            .arg(dir.path().join("data"))
-            .args(["--listen-client-urls", &url(port)])
-            .args(["--advertise-client-urls", &url(port)])
-            .args(["--listen-peer-urls", &url(peers)])
-            .args(["--initial-advertise-peer-urls", &url(peers)])
-            .args(["--initial-cluster", &format!("default={}", url(peers))])
-            .args(["--logger", "zap"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .ok()?;
+        let all = free_ports(2 * count);
+        let (ports, peers) = all.split_at(count);
+        let mut members = Vec::new();
+        for number in 0..count {
+            let arguments = arguments(dir.path(), number, ports, peers);
+            let process = Mutex::new(launch(&arguments).ok()?);
+            members.push(Arc::new(Member { arguments, process }));
+        }
         let server = Self {
-            process,
-            port,
+            members,
+            ports: ports.to_vec(),
             _dir: dir,
         };
         for _ in 0..200 {
             if EtcdStore::open(&server.address("ready")).is_ok() {
                 return Some(server);
             }
-            std::thread::sleep(Duration::from_millis(100));
+            thread::sleep(Duration::from_millis(100));
         }
         panic!("etcd does not start");
     }
 
     /// The address of a store with this prefix.
     pub(crate) fn address(&self, prefix: &str) -> String {
-        format!("etcd://127.0.0.1:{}/{prefix}", self.port)
+        let hosts = self.ports.iter().map(|port| format!("127.0.0.1:{port}"));
+        format!("etcd://{}/{prefix}", hosts.collect::<Vec<_>>().join(","))
+    }
+
+    /// The ports for clients.
+    pub(crate) fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
+    /// Kills a member, and starts it again when a while is over.
+    pub(crate) fn restart(&self, number: usize, lasts: Duration) -> thread::JoinHandle<()> {
+        let member = Arc::clone(&self.members[number % self.members.len()]);
+        member.kill();
+        let later = thread::Builder::new().spawn(move || {
+            thread::sleep(lasts);
+            let mut process = member.lock();
+            *process = launch(&member.arguments).unwrap();
+        });
+        later.unwrap()
     }
 }
 
-impl Drop for EtcdServer {
-    fn drop(&mut self) {
+impl Member {
+    fn lock(&self) -> capsched::sync::MutexGuard<'_, Child> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kill(&self) {
+        let mut process = self.lock();
         // One that has ended already needs no end.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = process.kill();
+        let _ = process.wait();
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.kill();
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(dir: &Path) {
     };
     let rm = &*durable.rm;
     show(&durable);
-    register(rm, dir);
+    register(&durable, dir);
     rm.finish_recovery().unwrap();
     let elapsed = |clock: &dyn Clock| (clock.now_ns() - begun) / 1_000;
     say(&format!("ready {}", elapsed(&*clock)));
@@ -40,6 +40,9 @@ pub(crate) fn run(dir: &Path) {
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| applications(rm, &allocated));
+        }
+        if std::env::var_os(STORE).is_some() {
+            scope.spawn(|| end_with_the_lead(&durable));
         }
         scope.spawn(|| {
             loop {
@@ -50,21 +53,55 @@ pub(crate) fn run(dir: &Path) {
     });
 }
 
-/// Follows the leader of a store, and leads when it is gone.
+/// Follows the leader of a store, and leads when it is gone. Then it waits until the parent knows what nodes run.
 #[cfg(feature = "etcd")]
 fn lead(address: &str, setup: Setup, keeping: KeepOptions) -> Durable {
     use capsched_server::store::{EtcdStore, Standby};
     let keeping = KeepOptions {
-        lease: Duration::from_secs(2),
+        lease: Duration::from_millis(number("LEASE_MS", 1_500)),
         ..keeping
     };
-    let store = EtcdStore::open(address).unwrap();
+    let rest = || thread::sleep(Duration::from_millis(50));
+    let store = loop {
+        match EtcdStore::open(address) {
+            Ok(store) => break store,
+            Err(_) => rest(),
+        }
+    };
     let who = format!("process {}", std::process::id());
     let mut standby = Standby::new(Arc::new(store), &who, keeping.lease);
-    loop {
-        if let Some(lead) = standby.step(Duration::from_millis(200)).unwrap() {
-            return Durable::start_leading(setup, Some(lead), keeping).unwrap();
+    let lead = loop {
+        match standby.step(Duration::from_millis(50)) {
+            Ok(Some(lead)) => break lead,
+            Ok(None) => {}
+            Err(_) => rest(),
         }
+    };
+    say("leads");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+    match Durable::start_leading(setup, Some(lead), keeping) {
+        Ok(durable) => durable,
+        Err(error) => lost(&error.to_string()),
+    }
+}
+
+/// Ends the process: another one may lead.
+fn lost(why: &str) -> ! {
+    say(&format!("lost {why}"));
+    std::process::exit(0);
+}
+
+/// Ends the process when another one may lead, or when changes are not kept any more.
+fn end_with_the_lead(durable: &Durable) {
+    loop {
+        if durable.has_lost_lead() {
+            lost("the lease");
+        }
+        if let Some(why) = durable.failure() {
+            lost(&why);
+        }
+        thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -90,7 +127,7 @@ fn show(durable: &Durable) {
 }
 
 /// Registers all nodes with what they run by the account of the parent.
-fn register(rm: &ResourceManager, dir: &Path) {
+fn register(durable: &Durable, dir: &Path) {
     let text = std::fs::read_to_string(dir.join("running")).unwrap_or_default();
     let mut running: BTreeMap<String, Vec<RunningContainer>> = BTreeMap::new();
     for line in text.lines() {
@@ -99,26 +136,37 @@ fn register(rm: &ResourceManager, dir: &Path) {
         let container = RunningContainer::new(id, ResourceVector::of(&[1024, 1]));
         running.entry(name.to_owned()).or_default().push(container);
     }
-    for number in 0..NODES {
-        let name = node(number);
-        let registration = NodeRegistration {
-            node: name.clone(),
-            rack: "/default-rack".to_owned(),
-            resource: vec![65_536, 64],
-            http_port: 8042,
-            version: "1".to_owned(),
-            labels: None,
-        };
-        let runs = running.remove(&name).unwrap_or_default();
-        let found = rm.register_running(USER, registration, runs).unwrap();
-        for container in found.taken {
-            say(&format!("taken {container}"));
+    // At once, as nodes do: one write serves many of them.
+    thread::scope(|scope| {
+        for number in 0..NODES {
+            let name = node(number);
+            let runs = running.remove(&name).unwrap_or_default();
+            scope.spawn(move || register_one(durable, name, runs));
         }
-        for container in found.to_stop.iter().chain(&found.waiting) {
-            say(&format!("stop {container}"));
-        }
-        say(&format!("registered {name}"));
+    });
+}
+
+fn register_one(durable: &Durable, name: String, runs: Vec<RunningContainer>) {
+    let registration = NodeRegistration {
+        node: name.clone(),
+        rack: "/default-rack".to_owned(),
+        resource: vec![65_536, 64],
+        http_port: 8042,
+        version: "1".to_owned(),
+        labels: None,
+    };
+    let found = match durable.rm.register_running(USER, registration, runs) {
+        Ok(found) => found,
+        Err(error) if durable.failure().is_some() => lost(&error.to_string()),
+        Err(error) => panic!("{error}"),
+    };
+    for container in found.taken {
+        say(&format!("taken {container}"));
     }
+    for container in found.to_stop.iter().chain(&found.waiting) {
+        say(&format!("stop {container}"));
+    }
+    say(&format!("registered {name}"));
 }
 
 /// Submits applications, lets them run, kills some.
@@ -145,8 +193,10 @@ fn applications(rm: &ResourceManager, allocated: &AtomicU64) {
                 application: id.clone(),
                 diagnostics: String::new(),
             };
-            rm.execute(USER, kill).unwrap();
-            say(&format!("killed {id}"));
+            match rm.execute(USER, kill) {
+                Ok(_) => say(&format!("killed {id}")),
+                Err(error) => say(&format!("refused {error}")),
+            }
         }
     }
 }
@@ -215,10 +265,10 @@ fn configurations(durable: &Durable) {
         };
         let change = ConfChange::read(body.as_bytes(), format).unwrap();
         let now_ms = durable.rm.now_ms();
-        let made = conf
-            .change(&*durable.rm, &caller, &change, None, now_ms)
-            .unwrap();
-        say(&format!("changed {} {next}", made.state.version));
+        match conf.change(&*durable.rm, &caller, &change, None, now_ms) {
+            Ok(made) => say(&format!("changed {} {next}", made.state.version)),
+            Err(error) => say(&format!("refused {error}")),
+        }
         thread::sleep(Duration::from_millis(5));
     }
 }

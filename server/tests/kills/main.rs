@@ -1,7 +1,8 @@
 //! A resource manager is killed at random moments under load, and nothing that was answered is lost or doubled.
 //!
 //! `KILLS=1000 cargo test -p capsched-server --test kills -- --nocapture` kills it 1000 times; without `KILLS` it is
-//! killed a few times. `SEED` chooses other moments. The process under test is this program once more.
+//! killed a few times. `SEED` chooses other moments, and `LEASE_MS` another lease of leaders over a shared store. The
+//! process under test is this program once more.
 #![expect(
     clippy::unwrap_used,
     reason = "a test fails where something is missing"
@@ -11,6 +12,8 @@ mod child;
 #[cfg(feature = "etcd")]
 #[path = "../etcd_server/mod.rs"]
 mod etcd_server;
+#[cfg(feature = "etcd")]
+mod failover;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
@@ -36,6 +39,8 @@ use capsched_server::store::{Durability, Durable, EmbeddedStore, KeepOptions};
 /// The store of the process under test; unset: one in its directory.
 const STORE: &str = "CAPSCHED_KILLS_STORE";
 const DIRECTORY: &str = "CAPSCHED_KILLS_DIRECTORY";
+/// Longest silence of a process that runs.
+const LONGEST: Duration = Duration::from_secs(300);
 const NODES: u32 = 20;
 const USER: &str = "yarn";
 
@@ -83,8 +88,10 @@ struct Run {
     taken: BTreeSet<String>,
     stopped: BTreeSet<String>,
     ready: bool,
-    ready_ms: Option<u64>,
+    ready_us: Option<u64>,
     first_us: Option<u64>,
+    /// A change that was refused.
+    refused: Option<String>,
 }
 
 fn application_of(container: &str) -> String {
@@ -125,12 +132,13 @@ impl Known {
             ["registered", name] => {
                 run.registered.insert(name.to_owned());
             }
-            ["ready", _] => {
+            ["ready", us] => {
                 run.ready = true;
-                run.ready_ms = Some(SystemClock::new().now_ms());
+                run.ready_us = us.parse().ok();
                 self.check(run);
             }
             ["first", us] => run.first_us = us.parse().ok(),
+            ["refused", ..] => run.refused = Some(line.to_owned()),
             ["asks", id] => assert!(self.asked.insert(id.to_owned()), "{id} was given out twice"),
             ["submitted", id] => {
                 self.submitted.insert(id.to_owned());
@@ -201,6 +209,10 @@ impl Known {
 struct Moments(u64);
 
 impl Moments {
+    fn seeded() -> Self {
+        Self(number("SEED", 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
     fn next(&mut self, below: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -221,6 +233,7 @@ fn spawn(dir: &Path, store: Option<&str>) -> Spawned {
     command
         .args(["the_process_under_test", "--exact", "--nocapture"])
         .env(DIRECTORY, dir)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     if let Some(store) = store {
         command.env(STORE, store);
@@ -244,26 +257,40 @@ fn spawn(dir: &Path, store: Option<&str>) -> Spawned {
 }
 
 impl Spawned {
+    /// The next line; nothing when the process has ended.
+    fn line(&self) -> Option<String> {
+        match self.lines.recv_timeout(LONGEST) {
+            Ok(line) => Some(line),
+            Err(mpsc::RecvTimeoutError::Disconnected) => None,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("the process says nothing any more"),
+        }
+    }
+
+    /// Takes what is left of the lines of a process that has ended or is killed now.
+    fn end(mut self, known: &mut Known, run: &mut Run) {
+        // One that has ended already cannot be killed.
+        let _ = self.process.kill();
+        self.process.wait().unwrap();
+        self.reader.join().unwrap();
+        for line in self.lines.try_iter() {
+            known.take(run, &line);
+        }
+        known.nodes.extend(run.registered.iter().cloned());
+    }
+
     /// Lets the process run until it is killed, some time after it said that it is ready, or before.
-    fn live(mut self, known: &mut Known, moments: &mut Moments) -> Run {
+    fn live(self, known: &mut Known, moments: &mut Moments) -> Run {
         let mut run = Run::default();
         let early = moments.next(8) == 0;
         let wait = Duration::from_millis(20 + moments.next(700));
         if !early {
             while !run.ready {
-                let line = self.lines.recv_timeout(Duration::from_secs(120));
-                let line = line.expect("the process says that it is ready");
+                let line = self.line().expect("the process says that it is ready");
                 known.take(&mut run, &line);
             }
         }
         thread::sleep(wait);
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-        self.reader.join().unwrap();
-        for line in self.lines.try_iter() {
-            known.take(&mut run, &line);
-        }
-        known.nodes.extend(run.registered.iter().cloned());
+        self.end(known, &mut run);
         run
     }
 }
@@ -274,36 +301,21 @@ struct Lives {
     known: Known,
     /// Time to the first allocation, in us: from the start of a process, or from its lead.
     firsts: Vec<u64>,
-    /// From the end of a leader to the next one that is ready, in ms.
-    failovers: Vec<u64>,
+    /// Time until all is back and all nodes are registered, in us, counted as that.
+    readies: Vec<u64>,
 }
 
-/// Kills a process again and again. Over a store for several, another one waits to lead all the time.
-fn kill_often(kills: u32, store: Option<&str>) -> Lives {
+/// Kills a process again and again.
+fn kill_often(kills: u32) -> Lives {
     let dir = tempfile::tempdir().unwrap();
-    let clock = SystemClock::new();
     let mut lives = Lives::default();
-    let mut moments = Moments(number("SEED", 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let (mut standby, mut killed_ms): (Option<Spawned>, Option<u64>) = (None, None);
+    let mut moments = Moments::seeded();
     for _ in 0..kills {
-        let leader = standby.take().unwrap_or_else(|| spawn(dir.path(), store));
-        if store.is_some() {
-            standby = Some(spawn(dir.path(), store));
-        }
-        let run = leader.live(&mut lives.known, &mut moments);
-        if let (Some(killed), Some(ready)) = (killed_ms, run.ready_ms) {
-            lives.failovers.push(ready.saturating_sub(killed));
-        }
-        killed_ms = Some(clock.now_ms());
-        lives.firsts.extend(run.first_us);
+        let run = spawn(dir.path(), None).live(&mut lives.known, &mut moments);
+        assert_eq!(run.refused, None, "a change was refused");
+        lives.take(&run);
         lives.known.write(dir.path());
     }
-    if let Some(mut last) = standby {
-        last.process.kill().unwrap();
-        last.process.wait().unwrap();
-    }
-    lives.firsts.sort_unstable();
-    lives.failovers.sort_unstable();
     lives
 }
 
@@ -312,23 +324,34 @@ fn number(name: &str, default: u64) -> u64 {
     given.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// The value below which so many thousandths of an ordered list lie.
+fn quantile(of: &[u64], thousandths: usize) -> u64 {
+    let at = (of.len() * thousandths / 1000).min(of.len().saturating_sub(1));
+    of.get(at).copied().unwrap_or(0)
+}
+
 impl Lives {
-    fn show(&self, kills: u32) {
-        let middle = |of: &[u64]| of.get(of.len() / 2).copied().unwrap_or(0);
-        let last = |of: &[u64]| of.last().copied().unwrap_or(0);
+    fn take(&mut self, run: &Run) {
+        self.firsts.extend(run.first_us);
+        self.readies.extend(run.ready_us);
+    }
+
+    fn show(&mut self, kills: u32) {
+        self.firsts.sort_unstable();
+        self.readies.sort_unstable();
         let (known, mut out) = (&self.known, std::io::stderr().lock());
         let _ = writeln!(
             out,
-            "{kills} kills, {} applications, {} killed, {} containers placed, version {}; first allocation after \
-             {} us at the median, {} us at most; failover after {} ms at the median, {} ms at most",
+            "{kills} kills, {} applications, {} killed, {} containers placed, version {}; 0 lost, 0 doubled; ready after \
+             {} us at the median, {} us at most; first allocation after {} us at the median, {} us at most",
             known.submitted.len(),
             known.killed.len(),
             known.placed.len(),
             known.conf.0,
-            middle(&self.firsts),
-            last(&self.firsts),
-            middle(&self.failovers),
-            last(&self.failovers),
+            quantile(&self.readies, 500),
+            quantile(&self.readies, 1000),
+            quantile(&self.firsts, 500),
+            quantile(&self.firsts, 1000),
         );
         assert!(
             !known.submitted.is_empty() && known.conf.0 > 1,
@@ -340,21 +363,7 @@ impl Lives {
 #[test]
 fn nothing_that_was_answered_is_lost_or_doubled() {
     let kills = u32::try_from(number("KILLS", 20)).unwrap();
-    kill_often(kills, None).show(kills);
-}
-
-#[cfg(feature = "etcd")]
-#[test]
-fn nothing_is_lost_or_doubled_when_a_standby_leads() {
-    let Some(server) = etcd_server::EtcdServer::start() else {
-        let mut out = std::io::stderr().lock();
-        let _ = writeln!(out, "skipped: etcd is not installed");
-        return;
-    };
-    let kills = u32::try_from(number("KILLS", 6)).unwrap();
-    let lives = kill_often(kills, Some(&server.address("kills")));
-    lives.show(kills);
-    assert!(!lives.failovers.is_empty(), "no standby led");
+    kill_often(kills).show(kills);
 }
 
 /// The process under test: this program with a directory in its environment.

@@ -1,0 +1,143 @@
+//! Connections to etcd that can be cut or held up.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use capsched::sync::{AtomicBool, Mutex, Ordering};
+
+/// What a link does with bytes and connections.
+#[derive(Debug, Default)]
+struct State {
+    /// New connections are closed at once.
+    refuses: AtomicBool,
+    /// Bytes wait.
+    stalls: AtomicBool,
+    ended: AtomicBool,
+    open: Mutex<Vec<TcpStream>>,
+}
+
+/// One way to each of the members of an etcd. It ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Link {
+    state: Arc<State>,
+    ports: Vec<u16>,
+}
+
+impl State {
+    fn close_all(&self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        for stream in open.drain(..) {
+            // One that is closed already stays so.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn keep(&self, stream: &TcpStream) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.extend(stream.try_clone());
+    }
+}
+
+fn run(name: &str, work: impl FnOnce() + Send + 'static) {
+    let builder = thread::Builder::new().name(name.to_owned());
+    builder.spawn(work).unwrap();
+}
+
+/// Copies bytes until one side is closed.
+fn copy(state: &State, mut from: TcpStream, mut to: TcpStream) {
+    let mut bytes = vec![0; 64 << 10];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        while state.stalls.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(2));
+        }
+        if to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    // One that is closed already stays so.
+    let _ = to.shutdown(Shutdown::Both);
+    let _ = from.shutdown(Shutdown::Both);
+}
+
+fn serve(state: &Arc<State>, listener: &TcpListener, port: u16) {
+    for stream in listener.incoming() {
+        if state.ended.load(Ordering::Relaxed) {
+            return;
+        }
+        let Ok(near) = stream else { continue };
+        let far = match state.refuses.load(Ordering::Relaxed) {
+            true => None,
+            false => TcpStream::connect(("127.0.0.1", port)).ok(),
+        };
+        // Without the other side the connection is closed.
+        let Some(far) = far else { continue };
+        // Else short messages wait for 40 ms until the ones before are acknowledged.
+        if near.set_nodelay(true).and(far.set_nodelay(true)).is_err() {
+            continue;
+        }
+        let (Ok(near_too), Ok(far_too)) = (near.try_clone(), far.try_clone()) else {
+            continue;
+        };
+        state.keep(&near);
+        state.keep(&far);
+        let (out, back) = (Arc::clone(state), Arc::clone(state));
+        run("out", move || copy(&out, near, far));
+        run("back", move || copy(&back, far_too, near_too));
+    }
+}
+
+impl Link {
+    /// Ways to members that listen at these ports.
+    pub(crate) fn to(ports: &[u16]) -> Self {
+        let state = Arc::new(State::default());
+        let ways = ports.iter().map(|&port| {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let own = listener.local_addr().unwrap().port();
+            let state = Arc::clone(&state);
+            run("accept", move || serve(&state, &listener, port));
+            own
+        });
+        Self {
+            ports: ways.collect(),
+            state,
+        }
+    }
+
+    /// The address of a store with this prefix.
+    pub(crate) fn address(&self, prefix: &str) -> String {
+        let hosts = self.ports.iter().map(|port| format!("127.0.0.1:{port}"));
+        format!("etcd://{}/{prefix}", hosts.collect::<Vec<_>>().join(","))
+    }
+
+    /// Closes all connections and refuses others, or lets bytes wait, until a while is over.
+    pub(crate) fn harm(&self, cuts: bool, lasts: Duration) -> thread::JoinHandle<()> {
+        let state = Arc::clone(&self.state);
+        if cuts {
+            state.refuses.store(true, Ordering::Relaxed);
+            state.close_all();
+        } else {
+            state.stalls.store(true, Ordering::Relaxed);
+        }
+        let later = thread::Builder::new().spawn(move || {
+            thread::sleep(lasts);
+            state.refuses.store(false, Ordering::Relaxed);
+            state.stalls.store(false, Ordering::Relaxed);
+        });
+        later.unwrap()
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.state.ended.store(true, Ordering::Relaxed);
+        self.state.stalls.store(false, Ordering::Relaxed);
+        self.state.close_all();
+        for port in &self.ports {
+            // It wakes the thread that accepts; one that is gone needs no wake.
+            let _ = TcpStream::connect(("127.0.0.1", *port));
+        }
+    }
+}

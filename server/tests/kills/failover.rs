@@ -1,0 +1,235 @@
+//! Several processes over one etcd: the leader is killed, members of etcd are killed, and connections are cut.
+
+use std::io::Write;
+
+use super::etcd_server::{EtcdServer, Link};
+use super::*;
+
+/// What is done to the processes and to what is between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// The leader is killed.
+    Leader,
+    /// A member of etcd is killed, and started again a little later.
+    Member,
+    /// The leader's connection is closed and refused, or passes nothing, for a while.
+    Connection,
+}
+
+/// A process with its own way to etcd.
+struct Contender {
+    spawned: Spawned,
+    link: Link,
+}
+
+/// A fault under way.
+struct Harm {
+    began_ms: u64,
+    lasts: Duration,
+}
+
+/// How a leader came through a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    GoesOn,
+    Ended,
+}
+
+struct Trial {
+    etcd: EtcdServer,
+    dir: tempfile::TempDir,
+    clock: SystemClock,
+    moments: Moments,
+    lives: Lives,
+    /// From a fault to a next leader that is ready, in ms.
+    failovers: Vec<u64>,
+    /// The longest time between two answers of a leader that goes on, in ms.
+    pauses: Vec<u64>,
+    /// Leaders that lost the lead without a fault of ours.
+    by_themselves: u32,
+    /// What ends the last fault.
+    heals: Option<thread::JoinHandle<()>>,
+}
+
+impl Trial {
+    fn over(etcd: EtcdServer) -> Self {
+        Self {
+            etcd,
+            dir: tempfile::tempdir().unwrap(),
+            clock: SystemClock::new(),
+            moments: Moments::seeded(),
+            lives: Lives::default(),
+            failovers: Vec::new(),
+            pauses: Vec::new(),
+            by_themselves: 0,
+            heals: None,
+        }
+    }
+
+    fn contender(&self) -> Contender {
+        let link = Link::to(self.etcd.ports());
+        let address = link.address("kills");
+        Contender {
+            spawned: spawn(self.dir.path(), Some(&address)),
+            link,
+        }
+    }
+
+    /// Waits until a process leads and is ready. Whether it came so far.
+    fn await_ready(&mut self, of: &mut Contender, run: &mut Run) -> bool {
+        while let Some(line) = of.spawned.line() {
+            if line == "leads" {
+                let mut input = of.spawned.process.stdin.take().unwrap();
+                // A process that has ended reads nothing.
+                let _ = writeln!(input, "go");
+            }
+            self.lives.known.take(run, &line);
+            if run.ready {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Does harm to a leader that is ready.
+    fn harm(&mut self, leader: &mut Contender, fault: Fault) -> Harm {
+        if let Some(heals) = self.heals.take() {
+            heals.join().unwrap();
+        }
+        let began_ms = self.clock.now_ms();
+        let lasts = Duration::from_millis(20 + self.moments.next(2_000));
+        self.heals = match fault {
+            Fault::Leader => {
+                // One that has just ended by itself cannot be killed.
+                let _ = leader.spawned.process.kill();
+                None
+            }
+            Fault::Member => {
+                let member = usize::try_from(self.moments.next(64)).unwrap();
+                Some(self.etcd.restart(member, lasts))
+            }
+            Fault::Connection => Some(leader.link.harm(self.moments.next(2) == 0, lasts)),
+        };
+        Harm { began_ms, lasts }
+    }
+
+    /// Follows a leader from a fault on, until it answers after the end of the fault or has ended.
+    fn follow(&mut self, leader: &Contender, run: &mut Run, harm: &Harm) -> Outcome {
+        let over_ms = harm.began_ms + u64::try_from(harm.lasts.as_millis()).unwrap();
+        let (mut last_ms, mut pause) = (harm.began_ms, 0);
+        while let Some(line) = leader.spawned.line() {
+            let now_ms = self.clock.now_ms();
+            if line.starts_with("submitted ") {
+                pause = pause.max(now_ms.saturating_sub(last_ms));
+                last_ms = now_ms;
+            }
+            self.lives.known.take(run, &line);
+            if last_ms > over_ms {
+                self.pauses.push(pause);
+                return Outcome::GoesOn;
+            }
+        }
+        Outcome::Ended
+    }
+
+    /// Takes the last lines of a leader that is gone, for those that follow.
+    fn bury(&mut self, leader: Contender, mut run: Run) {
+        leader.spawned.end(&mut self.lives.known, &mut run);
+        self.lives.take(&run);
+        self.lives.known.write(self.dir.path());
+    }
+
+    /// Does harm so many times, with a standby beside each leader.
+    fn run(&mut self, faults: u32, fault: Fault) {
+        let (mut leader, mut standby) = (self.contender(), None);
+        let (mut run, mut began_ms, mut done) = (Run::default(), None, 0);
+        while done < faults {
+            let ready = run.ready || self.await_ready(&mut leader, &mut run);
+            let mut outcome = Outcome::Ended;
+            if ready {
+                if let Some(began_ms) = began_ms.take() {
+                    let failover = self.clock.now_ms().saturating_sub(began_ms);
+                    self.failovers.push(failover);
+                }
+                // One that follows at the time of the fault.
+                standby = Some(standby.unwrap_or_else(|| self.contender()));
+                thread::sleep(Duration::from_millis(100 + self.moments.next(500)));
+                let harm = self.harm(&mut leader, fault);
+                done += 1;
+                if fault != Fault::Leader {
+                    outcome = self.follow(&leader, &mut run, &harm);
+                }
+                began_ms = (outcome == Outcome::Ended).then_some(harm.began_ms);
+            } else {
+                self.by_themselves += 1;
+            }
+            if outcome == Outcome::Ended {
+                let next = standby.take().unwrap_or_else(|| self.contender());
+                let ended = std::mem::replace(&mut leader, next);
+                self.bury(ended, std::mem::take(&mut run));
+            }
+        }
+        self.bury(leader, run);
+        if let Some(standby) = standby {
+            standby
+                .spawned
+                .end(&mut self.lives.known, &mut Run::default());
+        }
+    }
+
+    fn show(&mut self, faults: u32, fault: Fault) {
+        self.failovers.sort_unstable();
+        self.pauses.sort_unstable();
+        self.lives.show(faults);
+        let of = |values: &[u64]| {
+            let [p50, p99, most] = [500, 990, 1000].map(|at| quantile(values, at));
+            format!(
+                "{} (p50 {p50} ms, p99 {p99} ms, at most {most} ms)",
+                values.len()
+            )
+        };
+        let mut out = std::io::stderr().lock();
+        let _ = writeln!(
+            out,
+            "{fault:?}: failovers {}; leaders that went on {}; lost without a fault {}",
+            of(&self.failovers),
+            of(&self.pauses),
+            self.by_themselves
+        );
+    }
+}
+
+/// Does harm over an etcd of so many members; `KILLS` says how often.
+fn check(fault: Fault, members: usize) {
+    let Some(etcd) = EtcdServer::of(members) else {
+        let mut out = std::io::stderr().lock();
+        let _ = writeln!(out, "skipped: etcd is not installed");
+        return;
+    };
+    let faults = u32::try_from(number("KILLS", 6)).unwrap();
+    let mut trial = Trial::over(etcd);
+    trial.run(faults, fault);
+    trial.show(faults, fault);
+    let came = trial.failovers.len() + trial.pauses.len();
+    assert!(came > 0, "no fault was survived");
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_when_the_leader_is_killed() {
+    check(Fault::Leader, 1);
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_when_the_store_is_killed() {
+    check(Fault::Member, 1);
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_when_a_member_of_the_store_is_killed() {
+    check(Fault::Member, 3);
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_when_a_connection_is_cut() {
+    check(Fault::Connection, 1);
+}
