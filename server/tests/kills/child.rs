@@ -70,10 +70,15 @@ fn lead(address: &str, setup: Setup, keeping: KeepOptions) -> Durable {
     };
     let who = format!("process {}", std::process::id());
     let mut standby = Standby::new(Arc::new(store), &who, keeping.lease);
+    let mut follows = false;
     let lead = loop {
         match standby.step(Duration::from_millis(50)) {
             Ok(Some(lead)) => break lead,
-            Ok(None) => {}
+            Ok(None) if follows => {}
+            Ok(None) => {
+                say("follows");
+                follows = true;
+            }
             Err(_) => rest(),
         }
     };

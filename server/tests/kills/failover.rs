@@ -20,6 +20,20 @@ enum Fault {
 struct Contender {
     spawned: Spawned,
     link: Link,
+    /// A line that was read and not looked at.
+    unread: Option<String>,
+}
+
+impl Contender {
+    fn line(&mut self) -> Option<String> {
+        self.unread.take().or_else(|| self.spawned.line())
+    }
+
+    /// Waits until the process follows the leader, or leads.
+    fn await_following(mut self) -> Self {
+        self.unread = self.spawned.line();
+        self
+    }
 }
 
 /// A fault under way.
@@ -72,12 +86,13 @@ impl Trial {
         Contender {
             spawned: spawn(self.dir.path(), Some(&address)),
             link,
+            unread: None,
         }
     }
 
     /// Waits until a process leads and is ready. Whether it came so far.
     fn await_ready(&mut self, of: &mut Contender, run: &mut Run) -> bool {
-        while let Some(line) = of.spawned.line() {
+        while let Some(line) = of.line() {
             if line == "leads" {
                 let mut input = of.spawned.process.stdin.take().unwrap();
                 // A process that has ended reads nothing.
@@ -152,7 +167,8 @@ impl Trial {
                     self.failovers.push(failover);
                 }
                 // One that follows at the time of the fault.
-                standby = Some(standby.unwrap_or_else(|| self.contender()));
+                let follows = standby.take();
+                standby = follows.or_else(|| Some(self.contender().await_following()));
                 thread::sleep(Duration::from_millis(100 + self.moments.next(500)));
                 let harm = self.harm(&mut leader, fault);
                 done += 1;
