@@ -36,6 +36,7 @@ fn router(site: &[(&str, &str)]) -> Router {
 struct Answer {
     status: StatusCode,
     version: Option<String>,
+    allowed: String,
     text: String,
 }
 
@@ -61,11 +62,16 @@ fn call(router: &Router, method: &str, path: &str, seen: Option<&str>, body: &st
         let status = response.status();
         let version = response.headers().get(header::ETAG);
         let version = version.map(|value| value.to_str().unwrap().to_owned());
+        let allowed = response.headers().get(header::ALLOW);
+        let allowed = allowed
+            .map_or("", |value| value.to_str().unwrap())
+            .to_owned();
         let bytes = to_bytes(response.into_body(), 1 << 20).await.unwrap();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         Answer {
             status,
             version,
+            allowed,
             text,
         }
     })
@@ -219,13 +225,18 @@ fn a_property_is_set_and_another_one_deleted() {
 #[test]
 fn options_are_answered_with_the_methods_of_a_path() {
     let router = router(&[]);
-    for (path, wanted) in [
-        (CONF, StatusCode::OK),
-        ("/ws/v1/cluster/apps", StatusCode::OK),
-        ("/ws/v1/cluster/nowhere", StatusCode::NOT_FOUND),
+    for (path, wanted, methods) in [
+        (CONF, StatusCode::OK, "PUT,GET,HEAD"),
+        ("/ws/v1/cluster/apps", StatusCode::OK, "GET,HEAD,POST"),
+        ("/ws/v1/cluster/nowhere", StatusCode::NOT_FOUND, ""),
     ] {
         let answer = call(&router, "OPTIONS", path, None, "");
         assert_eq!(answer.status, wanted, "{path}: {}", answer.text);
-        assert_eq!(answer.text.is_empty(), wanted == StatusCode::OK);
+        let sorted = |text: &str| {
+            let mut names: Vec<String> = text.split(',').map(str::to_owned).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(sorted(&answer.allowed), sorted(methods), "{path}");
     }
 }

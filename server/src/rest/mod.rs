@@ -20,7 +20,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodFilter, MethodRouter, get, on};
@@ -119,13 +119,12 @@ pub fn router(shared: Shared) -> Router {
 // As PseudoAuthenticator.authenticate, and as Jersey answers it.
 async fn options(request: Request, next: Next) -> Response {
     let asked = *request.method() == Method::OPTIONS;
-    let mut response = next.run(request).await;
-    if asked && response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        let allowed = response.headers_mut().remove(header::ALLOW);
-        let allowed = allowed.unwrap_or_else(|| HeaderValue::from_static("OPTIONS"));
-        return ([(header::ALLOW, allowed)], ()).into_response();
+    let response = next.run(request).await;
+    match response.status() {
+        // The router adds the methods to what it is answered.
+        StatusCode::METHOD_NOT_ALLOWED if asked => StatusCode::OK.into_response(),
+        _ => response,
     }
-    response
 }
 
 /// YARN's page, which clients ask for to find the active resource manager. A relative address works behind a prefix.
