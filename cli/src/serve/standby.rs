@@ -107,13 +107,13 @@ pub(super) async fn serve(args: &Args, address: &str, interfaces: Interfaces) ->
     } = interfaces;
     args.report(&serving, machines.as_ref(), None);
     let (who, stop) = (args.advertised(&serving), serving.stopper());
-    let lease = args.keeping().lease;
     let page = StandbyPage::default();
     let switch = Switch::new(page.router());
     let served = tokio::spawn(serving.run(switch.router()));
     let signalled = signalled().context("signals cannot be awaited")?;
     tokio::pin!(signalled);
-    let Some(lead) = lead_or_end(store, (who, lease), page, &mut signalled).await? else {
+    let Some(lead) = lead_or_end(store, (who, args.keeping().lease), page, &mut signalled).await?
+    else {
         stop();
         return Ok(served.await??);
     };

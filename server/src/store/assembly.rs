@@ -7,13 +7,14 @@ use std::thread;
 use std::time::Duration;
 
 use capsched::config::{ConfigSource, Layer, Properties};
-use capsched::sync::{AtomicBool, AtomicU64, Ordering};
+use capsched::sync::{AtomicBool, Ordering};
 use capsched::time::{Clock, SystemClock};
 
 use super::batch::{Store, StoreError, Token};
 use super::compaction::{Recorded, compact};
 use super::configurations::KeyConfStore;
 use super::journal::{Durability, StoreJournal};
+use super::lease::LeaseKeeper;
 use crate::conf::{
     ConfError, ConfProperties, ConfStore, FileConfStore, MemoryConfStore, MutableConf,
     MutableConfOptions,
@@ -219,93 +220,6 @@ impl Lead {
     }
 }
 
-/// Prolongs the lease of a leader until it is dropped; then it resigns.
-#[derive(Debug)]
-struct LeaseKeeper {
-    shared: Arc<LeaseState>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-/// What is known of a lease.
-#[derive(Debug)]
-struct LeaseState {
-    clock: SystemClock,
-    lease: Duration,
-    /// When the last call that prolonged it began, by the clock's ns.
-    renewed_ns: AtomicU64,
-    /// Another process leads.
-    fenced: AtomicBool,
-    ends: AtomicBool,
-}
-
-impl LeaseState {
-    /// Whether another process may lead. Three quarters of the lease count, so that clocks may differ.
-    fn may_have_ended(&self) -> bool {
-        let patience = u64::try_from((self.lease / 4 * 3).as_nanos()).unwrap_or(u64::MAX);
-        let since_ns = self.renewed_ns.load(Ordering::Relaxed);
-        // Relaxed: the store refuses what comes too late, whoever sees this when.
-        self.fenced.load(Ordering::Relaxed)
-            || self.clock.now_ns().saturating_sub(since_ns) > patience
-    }
-
-    /// Prolongs the lease until the end is wanted, or until another process leads.
-    fn prolong(&self, store: &dyn Store, token: Token) {
-        while !self.ends.load(Ordering::Relaxed) && !self.fenced.load(Ordering::Relaxed) {
-            let begun_ns = self.clock.now_ns();
-            match store.renew(token) {
-                Ok(()) => self.renewed_ns.store(begun_ns, Ordering::Relaxed),
-                Err(error) => {
-                    tracing::error!(%error, "the lease could not be prolonged");
-                    let fenced = error == StoreError::Fenced;
-                    self.fenced.store(fenced, Ordering::Relaxed);
-                }
-            }
-            thread::park_timeout(self.lease / 8);
-        }
-    }
-}
-
-impl LeaseKeeper {
-    /// Prolongs a lease that began at a time of the clock.
-    fn start(
-        store: Arc<dyn Store>,
-        token: Token,
-        lease: Duration,
-        begun_ns: u64,
-    ) -> Result<Self, StoreError> {
-        let shared = Arc::new(LeaseState {
-            clock: SystemClock::new(),
-            lease,
-            renewed_ns: AtomicU64::new(begun_ns),
-            fenced: AtomicBool::new(false),
-            ends: AtomicBool::new(false),
-        });
-        let of_thread = Arc::clone(&shared);
-        let builder = thread::Builder::new().name("lease".to_owned());
-        let thread = builder.spawn(move || {
-            of_thread.prolong(&*store, token);
-            // Where this fails, the lease ends by itself.
-            let _ = store.resign(token);
-        });
-        let thread = thread.map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(Self {
-            shared,
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for LeaseKeeper {
-    fn drop(&mut self) {
-        self.shared.ends.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            // Its panic was reported when it happened.
-            let _ = thread.join();
-        }
-    }
-}
-
 impl Durable {
     /// Starts a resource manager. With a store its commands and configurations are kept there, and what an earlier
     /// run kept comes back; the caller becomes the store's leader as `who`.
@@ -364,7 +278,7 @@ impl Durable {
     #[must_use]
     pub fn has_lost_lead(&self) -> bool {
         let kept = self.kept.as_ref();
-        kept.is_some_and(|kept| kept.lease.shared.may_have_ended())
+        kept.is_some_and(|kept| kept.lease.may_have_ended())
     }
 
     /// The journal, where there is one.

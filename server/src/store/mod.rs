@@ -6,6 +6,7 @@
 //! | `batch` | keys, versions, batches, and the [`Store`] trait |
 //! | `embedded` | a store in one file, by redb |
 //! | `etcd` | a store over etcd, where the feature `etcd` is on |
+//! | `lease` | how a leader prolongs its lease, and when it may have ended |
 //! | `standby` | following the journal until the leader is gone |
 //! | `journal` | the commands of a resource manager, in order, many in one write |
 //! | `compaction` | snapshots that replace the beginning of the journal |
@@ -27,6 +28,7 @@ mod embedded;
 #[cfg(feature = "etcd")]
 mod etcd;
 mod journal;
+mod lease;
 mod standby;
 
 pub use assembly::{Durable, DurableFailure, KeepOptions, Lead};
