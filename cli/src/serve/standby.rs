@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use capsched::sync::{AtomicBool, Ordering};
 use capsched_server::daemon::{Background, Daemon, ServeOptions, Serving, StandbyPage, Switch};
+use capsched_server::rm::ResourceManager;
 use capsched_server::store::{Durable, Lead, Standby, Store, StoreError};
 
 use super::{Args, durable_failed, end_recovery, signalled};
@@ -97,6 +98,22 @@ async fn lead_or_end(
     Ok(lead)
 }
 
+/// Serves machines, where that is wanted, until what is returned is dropped.
+fn serve_machines(
+    machines: Option<Listening>,
+    rm: Arc<ResourceManager>,
+) -> tokio::sync::oneshot::Sender<()> {
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    if let Some(machines) = machines {
+        let ended = async {
+            // A sender that is gone is the end, too.
+            let _ = ended.await;
+        };
+        tokio::spawn(machines.run(rm, ended));
+    }
+    end
+}
+
 /// Serves as a standby, then as the leader, until a signal or another leader ends it.
 pub(super) async fn serve(args: &Args, address: &str, interfaces: Interfaces) -> Result<()> {
     let store = open(address)?;
@@ -123,14 +140,7 @@ pub(super) async fn serve(args: &Args, address: &str, interfaces: Interfaces) ->
     let daemon = Daemon::new(Arc::clone(&rm), &options).keeping(&durable);
     switch.set(daemon.router());
     tracing::info!("this server leads");
-    let (machines_end, ended) = tokio::sync::oneshot::channel::<()>();
-    if let Some(machines) = machines {
-        let ended = async {
-            // A sender that is gone is the end, too.
-            let _ = ended.await;
-        };
-        tokio::spawn(machines.run(rm, ended));
-    }
+    let machines_end = serve_machines(machines, rm);
     tokio::select! {
         () = &mut signalled => {}
         why = lost(&durable) => bail!("{why}: this server ends, so that another one leads"),
