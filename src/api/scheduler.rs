@@ -246,8 +246,9 @@ pub enum Event {
         kind: UpdateKind,
         /// Its size from now on.
         size: ResourceVector,
-        /// What its queue is charged with for it; nothing for an opportunistic container.
-        charged: ResourceVector,
+        /// What its queue is charged with for it; nothing for an opportunistic container. Boxed: every event takes as
+        /// much room as the largest one.
+        charged: Box<ResourceVector>,
         /// Its version from now on.
         version: u32,
         /// The auxiliary container of the change, which ends next. It has what the container gave back.
@@ -424,7 +425,7 @@ impl Event {
                 node: node.clone(),
                 kind: *kind,
                 size: *size,
-                charged: *charged,
+                charged: charged.clone(),
                 version: *version,
                 auxiliary: *auxiliary,
             },

@@ -108,14 +108,15 @@ pub enum LedgerEvent {
         kind: UpdateKind,
         /// Its size, that of an opportunistic container among them.
         size: ResourceVector,
-        /// What its queue is charged with for it; nothing for an opportunistic container.
-        charged: ResourceVector,
+        /// What its queue is charged with for it; nothing for an opportunistic container. Boxed, as `rest` is: every
+        /// event takes as much room as the largest one.
+        charged: Box<ResourceVector>,
         /// Its version.
         version: u32,
         /// The auxiliary container.
         auxiliary: ContainerId,
         /// Size of the auxiliary container from now on.
-        rest: ResourceVector,
+        rest: Box<ResourceVector>,
     },
     /// A proposal was refused.
     Rejected {

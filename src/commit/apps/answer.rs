@@ -50,7 +50,7 @@ impl Ledger {
         let updated = self.hand_out_updates(app, *budget);
         *budget = budget.saturating_sub(updated.len());
         reply.updated.extend(updated);
-        self.containers.updates(app).is_empty()
+        !self.containers.has_updates(app)
     }
 
     /// Hands an application its next new container, which its node will launch.

@@ -49,7 +49,7 @@ impl Ledger {
     /// Whether the next call of an application, whatever it asks for, hands over a change of a container.
     #[must_use]
     pub fn has_granted_updates(&self, app: AppSlot) -> bool {
-        !self.containers.updates(app).is_empty()
+        self.containers.has_updates(app)
     }
 
     /// Checks changes of containers and takes them over, as many as the budget has; whether all are.
@@ -206,7 +206,7 @@ impl Ledger {
         let Some(slot) = self.updatable(app, number) else {
             return Err(UpdateRefusal::InvalidContainerId);
         };
-        if self.containers.updates(app).has(number) {
+        if self.containers.has_update(app, number) {
             return Err(UpdateRefusal::UpdateOutstandingError);
         }
         let container = self.container(slot);
@@ -309,7 +309,7 @@ impl Ledger {
         app: AppSlot,
         most: usize,
     ) -> Vec<UpdatedContainer> {
-        if self.containers.updates(app).is_empty() {
+        if !self.containers.has_updates(app) {
             return Vec::new();
         }
         let row = &self.state.apps[app];
@@ -374,10 +374,10 @@ impl Ledger {
             node: updated.node.clone(),
             kind: updated.kind,
             size: updated.size,
-            charged,
+            charged: Box::new(charged),
             version: updated.version,
             auxiliary,
-            rest,
+            rest: Box::new(rest),
         });
     }
 

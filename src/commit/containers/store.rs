@@ -45,8 +45,8 @@ struct OfApp {
     live: Live,
     /// Those that the application has not fetched yet.
     unfetched: Unfetched,
-    /// Changes of containers that the application has not fetched yet.
-    updates: GrantedUpdates,
+    /// Changes of containers that the application has not fetched yet. Rare, so a row holds no more than a pointer.
+    updates: Option<Box<GrantedUpdates>>,
     /// How many take space on nodes.
     spaces: u32,
     /// Numbers of ended ones that the next answer lists, and why they ended.
@@ -135,13 +135,20 @@ impl Containers {
         let container = &self.records[slot.0 as usize];
         of_app.live.insert(container.id.number, slot);
         of_app.spaces += 1;
-        of_app.updates.push(update);
+        of_app.updates.get_or_insert_default().push(update);
         self.by_node[container.node.index()].placed.push(slot);
     }
 
-    /// Changes of containers that an application has not fetched yet.
-    pub(in crate::commit) fn updates(&self, app: AppSlot) -> &GrantedUpdates {
-        &self.by_app[app.index()].updates
+    /// Whether an application has changes of containers to fetch.
+    pub(in crate::commit) fn has_updates(&self, app: AppSlot) -> bool {
+        let updates = &self.by_app[app.index()].updates;
+        updates.as_ref().is_some_and(|updates| !updates.is_empty())
+    }
+
+    /// Whether an application has a change of a container to fetch, by the container's number.
+    pub(in crate::commit) fn has_update(&self, app: AppSlot, number: u32) -> bool {
+        let updates = &self.by_app[app.index()].updates;
+        updates.as_ref().is_some_and(|updates| updates.has(number))
     }
 
     /// Takes changes that an application has not fetched yet, at most so many. `id`: of a container by number.
@@ -151,7 +158,8 @@ impl Containers {
         most: usize,
         id: impl Fn(u32) -> ContainerId,
     ) -> Vec<GrantedUpdate> {
-        self.by_app[app.index()].updates.take(most, id)
+        let updates = self.by_app[app.index()].updates.as_mut();
+        updates.map_or_else(Vec::new, |updates| updates.take(most, id))
     }
 
     /// Lists a container that runs already at its application and its node.
@@ -190,8 +198,8 @@ impl Containers {
         of_app.live.remove(number);
         if before == ContainerState::Allocated {
             of_app.unfetched.remove(order, slot);
-            if let Some(of) = increases {
-                of_app.updates.remove(of, slot);
+            if let (Some(of), Some(updates)) = (increases, &mut of_app.updates) {
+                updates.remove(of, slot);
             }
         }
         of_app.asked_back.remove(&number);

@@ -292,7 +292,7 @@ impl AuditBooks {
                 charged,
                 auxiliary,
                 ..
-            } => self.updated(*container, *charged, *auxiliary),
+            } => self.updated(*container, **charged, *auxiliary),
             Event::Reserved {
                 container,
                 node,
