@@ -5,8 +5,7 @@ use super::finding::{Finding, amounts};
 use super::reason::Reason;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::policy::{
-    Limits, child_limit, compute_user_limit, master_limit, passes_maximum, user_master_limits,
-    user_value,
+    Limits, child_limit, compute_user_limit, passes_maximum, user_master_limits, user_value,
 };
 use crate::queue::{App, AppStage, Exclusivity, LimitKind};
 use crate::resource::{MAX_TYPES, ResourceVector};
@@ -19,8 +18,8 @@ pub(super) fn of_master(state: &State, app: &App) -> Finding {
     let (partition, size) = (app.master_partition, app.submission.master_size);
     let queue = &state.queues[app.leaf];
     let path = &queue.settings.path;
-    let known = queue.as_leaf().parts[partition].master_limit;
-    let limit = known.unwrap_or_else(|| master_limit(state, app.leaf, partition));
+    let limit = queue.as_leaf().parts[partition].master_limit;
+    let limit = limit.unwrap_or_default();
     let used = queue.part(partition).master_used.get();
     let asked = amounts(&size, types);
     let said = |whose: &str, used: &ResourceVector, limit: &ResourceVector| {
@@ -140,6 +139,49 @@ pub(super) fn of_queues(
         None if cluster_full || is_full(State::ROOT) => None,
         None => Some(no_headroom(state, app.leaf, partition, (&room, size))),
     }
+}
+
+/// That the queues use so much of the partition that one more container exceeds it, though a node has room.
+/// Reservations count as use; so does what runs on nodes that became smaller.
+pub(super) fn of_root(
+    state: &State,
+    app: &App,
+    partition: PartitionId,
+    size: &ResourceVector,
+) -> Option<Finding> {
+    let (root, held) = (State::ROOT, given_up(state, app, partition));
+    let total = state.total(partition);
+    let mut limits: Limits<MAX_TYPES> = Limits::new(total);
+    let respect = Exclusivity::Respect;
+    let passes = passes_maximum(state, root, partition, &mut limits, &held, respect);
+    if passes && state.calculator.fits_in(size, &(limits.headroom + held)) {
+        return None;
+    }
+    let types = &state.settings.resource_types;
+    let part = state.queues[root].part(partition);
+    let (used, reserved) = (part.used.get(), part.reserved.get());
+    let (reason, of_which) = if reserved.is_none() {
+        (Reason::ParentHeadroom, String::new())
+    } else {
+        let reserved = amounts(&reserved, types);
+        (
+            Reason::NodesReserved,
+            format!(", {reserved} of it reserved"),
+        )
+    };
+    let detail = format!(
+        "all queues use {} of {}{of_which}; one container needs {}",
+        amounts(&used, types),
+        amounts(&total, types),
+        amounts(size, types)
+    );
+    let holds = |other: AppSlot| {
+        reserved.is_none() || !state.apps[other].part(partition).reserved.get().is_none()
+    };
+    let shown = Evidence::of_limit(state, (&total, &used, size))
+        .binding(state, root)
+        .held_by(state, partition, holds);
+    Some(Finding::new(reason, detail).shown_by(shown))
 }
 
 /// What an application reserved on a partition, where it may be given up for a container on another node.

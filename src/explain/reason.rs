@@ -50,7 +50,8 @@ pub enum Reason {
     Fragmented,
     /// It fits elsewhere than on the hosts and racks that it is restricted to.
     LocalityWait,
-    /// It fits only on nodes that another application has reserved, or those are proposed first.
+    /// It fits only on nodes that another application has reserved, or those are proposed first. Or what is
+    /// reserved leaves no room below root.
     NodesReserved,
     /// It fits only on nodes that the application excludes.
     ExcludedNodes,

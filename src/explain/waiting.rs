@@ -8,7 +8,7 @@ use super::finding::{Finding, Waiting, amounts};
 use super::gang::{self, GangOfApp};
 use super::nodes::{Offer, is_particular, offer};
 use super::order::{Position, position};
-use super::quota::{never_within, of_master, of_parallel, of_queues, of_user};
+use super::quota::{never_within, of_master, of_parallel, of_queues, of_root, of_user};
 use super::reason::Reason;
 use crate::id::{AppSlot, ApplicationId, Map, NameId, PartitionId};
 use crate::queue::{AppStage, KeyAsks, SchedulerSettings};
@@ -226,7 +226,8 @@ impl<'a> WaitExplainer<'a> {
     fn placement(&mut self, app: AppSlot, asks: &KeyAsks, size: &ResourceVector) -> Vec<Finding> {
         let offer = self.offer(app, asks, asks.partition, size);
         if offer.open > 0 && asks.reserved.is_empty() {
-            return vec![self.fits(app, &offer)];
+            let full = of_root(self.state, &self.state.apps[app], asks.partition, size);
+            return vec![full.unwrap_or_else(|| self.fits(app, &offer))];
         }
         let stopped = self.stopped(app, asks.partition, &offer, size);
         let mut found: Vec<Finding> = self.on_its_way(app, asks).into_iter().collect();

@@ -1,8 +1,8 @@
 //! Reasons of nodes, and what is under way.
 
 use capsched::api::{
-    AppSpec, Ask, AskCall, ConstrainedAsk, KeyOnNode, NodeSpec, Reason, ResourceVector,
-    Scheduler as _, UnderWay, explain, why_not,
+    AppSpec, Ask, AskCall, ConstrainedAsk, Engine, KeyOnNode, NodeReport, NodeSpec, Reason,
+    ResourceVector, Scheduler as _, UnderWay, explain, why_not,
 };
 
 use crate::cluster::{app, cluster, gib, node};
@@ -189,6 +189,61 @@ fn a_reserved_node_is_kept_from_others() {
     assert!(cluster.helps(3, "add a node"));
     let checks = why_not(cluster.engine.engine().ledger(), app(3), &node("n0")).unwrap();
     assert!(!checks.iter().any(KeyOnNode::fits));
+}
+
+#[test]
+fn reservations_that_fill_root_keep_nodes_with_room_from_all() {
+    for (reserved, asked) in [(4, 1), (3, 2)] {
+        let mut cluster = cluster(&[], &["n0", "n1"]);
+        cluster.asks(1, "root.a", "ann", (1, 6));
+        cluster.beat_of("n0");
+        cluster.asks(2, "root.b", "bob", (1, 6));
+        cluster.beat_of("n1");
+        cluster.asks(3, "root.a", "ann", (1, reserved));
+        cluster.beat_of("n0");
+        cluster.asks(4, "root.b", "bob", (1, asked));
+        cluster.beat(3);
+        let found = cluster.reason(4, Reason::NodesReserved);
+        let words = format!("memory-mb {}, vcores 1 of it reserved", reserved * 1024);
+        assert!(found.detail.contains(&words), "{found:?}");
+        let evidence = &found.evidence;
+        let amounts = (evidence.limit, evidence.used, evidence.asked);
+        let used = (12 + reserved) * 1024;
+        assert_eq!(amounts, (Some(16384), Some(used), Some(asked * 1024)));
+        assert_eq!(evidence.binding.as_deref(), Some("root"));
+        let holders: Vec<_> = evidence.holders.iter().map(|holder| holder.app).collect();
+        assert_eq!(holders, [app(3)]);
+        assert!(cluster.helps(4, "add a node"));
+    }
+}
+
+#[test]
+fn nodes_that_became_smaller_than_what_runs_fill_root() {
+    let settings = cluster(&[], &[]).loaded.settings;
+    let mut engine = Engine::builder(settings).sequential().unwrap();
+    for host in ["n0", "n1"] {
+        let spec = NodeSpec::new(node(host), gib(8));
+        engine.add_node(&spec).unwrap();
+    }
+    let mut ask = |number, queue, size, host| {
+        let spec = AppSpec::new(app(number), queue, "ann");
+        engine.submit(&spec).unwrap();
+        let call = AskCall::asking(vec![Ask::anywhere(gib(size), 1)]);
+        engine.ask(app(number), &call).unwrap();
+        let report = NodeReport::AsExpected;
+        engine.heartbeat(&node(host), &report).unwrap();
+        engine.resize_node(&node("n0"), gib(1)).unwrap();
+    };
+    ask(1, "root.a", 8, "n0");
+    ask(2, "root.b", 2, "n1");
+    let why = explain(engine.ledger(), app(2), UnderWay::default()).unwrap();
+    let found = why.dominant().unwrap();
+    assert_eq!(found.reason, Reason::ParentHeadroom, "{why:?}");
+    let evidence = &found.evidence;
+    assert_eq!(evidence.binding.as_deref(), Some("root"));
+    let amounts = (evidence.limit, evidence.used, evidence.asked);
+    assert_eq!(amounts, (Some(9216), Some(8192), Some(2048)));
+    assert_eq!(evidence.holders[0].app, app(1));
 }
 
 #[test]
