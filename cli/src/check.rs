@@ -14,7 +14,9 @@ use capsched::config::{self, ConfigSource, Layer, Options, Report};
 use clap::ValueEnum;
 use serde_json::json;
 
-use crate::output::{Problem, escaped, line, note, put, put_styled};
+use crate::output::{
+    MOST_OF_A_KIND, Problem, escaped, line, more_of_a_kind, note, put, put_styled,
+};
 use crate::play::{NodeSource, node_source};
 use crate::reference::ReferenceArg;
 
@@ -305,9 +307,13 @@ pub(crate) fn wrapped(text: &str) -> String {
 fn human(out: &mut String, path: &Path, report: &Report, strict: bool, colour: bool) {
     let renderer = shown::renderer(colour);
     let places = Places::of(report);
-    for finding in &report.diagnostics {
+    let (first, more) = report.first_of_each_kind(MOST_OF_A_KIND);
+    for finding in first {
         out.push_str(&shown::rendered(&renderer, finding, &places));
         out.push_str("\n\n");
+    }
+    for (kind, count) in more {
+        let _ = writeln!(out, "{}\n", more_of_a_kind(kind, count));
     }
     let [errors, warnings, hints] = counts(report);
     let verdict = if report.refuses(strict) {
@@ -441,6 +447,29 @@ mod tests {
         human(&mut out, Path::new("cs.xml"), &report, false, false);
         assert!(out.contains("cs.xml: accepted, 1 warning"), "{out}");
         assert!(report.refuses(true));
+    }
+
+    #[test]
+    fn what_repeats_is_shown_up_to_a_bound_and_counted() {
+        let unlisted: String = (0..20_000)
+            .map(|i| {
+                let key = format!("yarn.scheduler.capacity.root.q{i}.capacity");
+                format!("<property><name>{key}</name><value>1</value></property>\n")
+            })
+            .collect();
+        let text = SUM.replace("40", "30");
+        let text = text.replace("</configuration>", &format!("{unlisted}</configuration>"));
+        let report = report(&text);
+        let mut out = String::new();
+        human(&mut out, Path::new("cs.xml"), &report, false, false);
+        assert_eq!(out.matches("no `queues` list names").count(), 20);
+        assert!(out.contains("warning[W_QUEUE_UNLISTED]: 19980 more of this kind"));
+        assert!(out.ends_with("cs.xml: accepted, 20000 warnings\n"), "{out}");
+        let json = findings::json(&[checked(report)], false);
+        let file = &json["files"][0];
+        assert_eq!(file["warnings"], 20_000);
+        assert_eq!(file["findings"].as_array().unwrap().len(), 1_000);
+        assert_eq!(file["further"][0]["count"], 19_000);
     }
 
     #[test]

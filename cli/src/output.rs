@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use capsched::config::Severity;
 use capsched::simulator::MappingReport;
 
 /// A problem was found in what was given: violations, a refused configuration, a broken trace.
@@ -12,6 +13,14 @@ pub(crate) const PROBLEM: u8 = 1;
 
 /// The command could not be carried out as it was given.
 pub(crate) const USAGE: u8 = 2;
+
+/// Findings of one kind that are shown as text; a generated file repeats its oddity.
+pub(crate) const MOST_OF_A_KIND: usize = 20;
+
+/// How many findings of a kind are not shown.
+pub(crate) fn more_of_a_kind((severity, code): (Severity, &str), count: usize) -> String {
+    format!("{}[{code}]: {count} more of this kind", severity.word())
+}
 
 /// A problem found in the data, as against a command that cannot be carried out.
 #[derive(Debug)]

@@ -21,17 +21,21 @@ const MOST: usize = 1_000;
 /// Hints of one kind: the first ones make the point.
 const HINTS: usize = 10;
 
-/// Adds the warnings about a configuration.
+/// Findings of a kind that are counted and not listed.
+pub(super) type Further = BTreeMap<(Severity, &'static str), usize>;
+
+/// Adds the warnings about a configuration. Returns how many more there are of each kind.
 pub(super) fn warnings(
     properties: &Properties,
     settings: &TreeSettings,
     out: &mut Vec<Diagnostic>,
-) {
+) -> Further {
     let mut advice = Advice {
         properties,
         settings,
         out,
         counts: Map::default(),
+        further: Further::new(),
     };
     advice.keys();
     advice.scheduler();
@@ -43,6 +47,7 @@ pub(super) fn warnings(
     for finding in effects::findings(properties, settings) {
         advice.push(finding);
     }
+    advice.further
 }
 
 struct Advice<'a> {
@@ -50,6 +55,7 @@ struct Advice<'a> {
     settings: &'a TreeSettings,
     out: &'a mut Vec<Diagnostic>,
     counts: Map<&'static str, usize>,
+    further: Further,
 }
 
 impl Advice<'_> {
@@ -62,6 +68,9 @@ impl Advice<'_> {
         };
         if *count <= most {
             self.out.push(finding);
+        } else {
+            let kind = (finding.severity, finding.code);
+            *self.further.entry(kind).or_default() += 1;
         }
     }
 

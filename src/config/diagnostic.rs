@@ -1,5 +1,6 @@
 //! What is wrong with a configuration, where, and what helps.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -160,7 +161,10 @@ pub struct Report {
     /// The files, in the order in which they were given.
     pub files: Vec<SourceFile>,
     /// Findings: errors in the order in which the reference would meet them, then the others.
+    /// At most 100 errors, 1,000 warnings of a kind and 10 hints of a kind.
     pub diagnostics: Vec<Diagnostic>,
+    /// How many more there are of each kind, by severity and code.
+    pub further: BTreeMap<(Severity, &'static str), usize>,
 }
 
 impl Report {
@@ -174,6 +178,37 @@ impl Report {
     #[must_use]
     pub fn first_error(&self) -> Option<&Diagnostic> {
         self.errors().next()
+    }
+
+    /// How many findings there are of a severity, listed or not.
+    #[must_use]
+    pub fn count(&self, severity: Severity) -> usize {
+        let listed = self.diagnostics.iter();
+        let listed = listed
+            .filter(|finding| finding.severity == severity)
+            .count();
+        let further = self.further.iter().filter(|((of, _), _)| *of == severity);
+        listed + further.map(|(_, count)| count).sum::<usize>()
+    }
+
+    /// The first findings of each kind, at most `most` of them, in their order. Beside them how many
+    /// more there are of each kind that has more.
+    #[must_use]
+    pub fn first_of_each_kind(
+        &self,
+        most: usize,
+    ) -> (Vec<&Diagnostic>, BTreeMap<(Severity, &'static str), usize>) {
+        let mut seen = BTreeMap::new();
+        let (first, rest): (Vec<_>, Vec<_>) = self.diagnostics.iter().partition(|finding| {
+            let seen: &mut usize = seen.entry((finding.severity, finding.code)).or_default();
+            *seen += 1;
+            *seen <= most
+        });
+        let mut more = self.further.clone();
+        for finding in rest {
+            *more.entry((finding.severity, finding.code)).or_default() += 1;
+        }
+        (first, more)
     }
 
     /// Whether the configuration is refused; `strict` refuses warnings too.
@@ -247,6 +282,29 @@ mod tests {
         assert_eq!(file.position(3), (2, 1));
         assert_eq!(file.position(6), (2, 3));
         assert_eq!(file.position(99), (2, 4));
+    }
+
+    #[test]
+    fn the_first_of_each_kind_leave_a_count_of_the_others() {
+        let warning = |code, i: usize| Diagnostic::warning(code, format!("{code} {i}"));
+        let mut report = Report::default();
+        for i in 0..5 {
+            report.diagnostics.push(warning("W_QUEUE_UNLISTED", i));
+        }
+        report.diagnostics.push(warning("W_KEY_UNKNOWN", 0));
+        let unlisted = (Severity::Warning, "W_QUEUE_UNLISTED");
+        report.further.insert(unlisted, 95);
+        let (first, more) = report.first_of_each_kind(2);
+        let messages: Vec<&str> = first.iter().map(|finding| &*finding.message).collect();
+        let expected = [
+            "W_QUEUE_UNLISTED 0",
+            "W_QUEUE_UNLISTED 1",
+            "W_KEY_UNKNOWN 0",
+        ];
+        assert_eq!(messages, expected);
+        assert_eq!(more.into_iter().collect::<Vec<_>>(), [(unlisted, 98)]);
+        assert_eq!(report.count(Severity::Warning), 101);
+        assert_eq!(report.count(Severity::Error), 0);
     }
 
     #[test]

@@ -303,8 +303,8 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     let mut found = look.take();
     dedupe(&mut found);
     found.extend(findings);
-    advice::warnings(&properties, &settings, &mut found);
-    report.diagnostics.extend(in_order(found));
+    report.further = advice::warnings(&properties, &settings, &mut found);
+    list_in_order(found, &mut report);
     if report.refuses(options.strict) {
         return Err(report);
     }
@@ -316,16 +316,17 @@ fn finish(layers: Layers, mut report: Report, options: &Options) -> Result<Loade
     })
 }
 
-/// Errors, at most 100 of them, before the rest. They keep their order: the first one is the
-/// reference's.
-fn in_order(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+/// Lists errors, at most 100 of them, before the rest. They keep their order: the first one is the
+/// reference's. The other errors are counted by kind.
+fn list_in_order(mut found: Vec<Diagnostic>, report: &mut Report) {
     found.sort_by_key(|finding| finding.severity);
     let error = |finding: &&Diagnostic| finding.severity == Severity::Error;
     let errors = found.iter().filter(error).count();
-    if errors > 100 {
-        found.drain(100..errors);
+    for finding in found.drain(errors.min(100)..errors) {
+        let kind = (finding.severity, finding.code);
+        *report.further.entry(kind).or_default() += 1;
     }
-    found
+    report.diagnostics.append(&mut found);
 }
 
 /// A value that several settings read is one finding.

@@ -14,13 +14,9 @@ use super::shown::Places;
 pub(super) use issues::issues;
 pub(super) use sarif::sarif;
 
-/// Number of errors, warnings and hints.
+/// Number of errors, warnings and hints, listed or not.
 pub(super) fn counts(report: &Report) -> [usize; 3] {
-    let count = |severity| {
-        let all = report.diagnostics.iter();
-        all.filter(|finding| finding.severity == severity).count()
-    };
-    [Severity::Error, Severity::Warning, Severity::Hint].map(count)
+    [Severity::Error, Severity::Warning, Severity::Hint].map(|severity| report.count(severity))
 }
 
 /// Our own document.
@@ -47,6 +43,11 @@ fn of_file(checked: &Checked<'_>, strict: bool) -> Value {
         "hints": hints,
         "findings": findings,
     });
+    if !report.further.is_empty() {
+        let of_kind = |(&(severity, code), &count): (&(Severity, &str), &usize)| json!({"code": code, "severity": severity.word(), "count": count});
+        // What the list leaves out of kinds that repeat without end.
+        document["further"] = report.further.iter().map(of_kind).collect();
+    }
     if let Some(tree) = &checked.tree {
         document["cluster"] = tree_json(tree, &places);
     }

@@ -15,7 +15,7 @@ use capsched::config::{
 use capsched::queue::Mends;
 use capsched::simulator::{NodeLine, Random, ResourceTypes};
 
-use crate::output::{Problem, note};
+use crate::output::{MOST_OF_A_KIND, Problem, more_of_a_kind, note};
 
 /// Everything that a run needs beside its trace.
 #[derive(Clone, Debug)]
@@ -181,9 +181,16 @@ pub(crate) fn from_sources(sources: &[ConfigSource], reference: Reference) -> Re
         loaded.report.diagnostics = faults;
         return Err(refused(&loaded.report));
     }
-    let warning = |finding: &&config::Diagnostic| finding.severity == Severity::Warning;
-    for finding in loaded.report.diagnostics.iter().filter(warning) {
-        note(format_args!("warning: {finding}"));
+    let (first, more) = loaded.report.first_of_each_kind(MOST_OF_A_KIND);
+    for finding in first {
+        if finding.severity == Severity::Warning {
+            note(format_args!("warning: {finding}"));
+        }
+    }
+    for (kind, count) in more {
+        if kind.0 == Severity::Warning {
+            note(format_args!("{}", more_of_a_kind(kind, count)));
+        }
     }
     Ok(loaded)
 }
