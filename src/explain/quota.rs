@@ -5,7 +5,8 @@ use super::finding::{Finding, amounts};
 use super::reason::Reason;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::policy::{
-    Limits, child_limit, compute_user_limit, passes_maximum, user_master_limits, user_value,
+    Limits, child_limit, compute_user_limit, master_limit, passes_maximum, user_master_limits,
+    user_value,
 };
 use crate::queue::{App, AppStage, Exclusivity, LimitKind};
 use crate::resource::{MAX_TYPES, ResourceVector};
@@ -18,8 +19,8 @@ pub(super) fn of_master(state: &State, app: &App) -> Finding {
     let (partition, size) = (app.master_partition, app.submission.master_size);
     let queue = &state.queues[app.leaf];
     let path = &queue.settings.path;
-    let limit = queue.as_leaf().parts[partition].master_limit;
-    let limit = limit.unwrap_or_default();
+    let known = queue.as_leaf().parts[partition].master_limit;
+    let limit = known.unwrap_or_else(|| master_limit(state, app.leaf, partition));
     let used = queue.part(partition).master_used.get();
     let asked = amounts(&size, types);
     let said = |whose: &str, used: &ResourceVector, limit: &ResourceVector| {
