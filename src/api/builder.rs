@@ -117,7 +117,7 @@ impl<C> EngineBuilder<C> {
     }
 
     /// A container ends so long after it was handed out if its node has not launched it until then; never by
-    /// default.
+    /// default. An increase goes back so long after it was fetched if the node has not reported it.
     // As yarn.resourcemanager.rm.container-allocation.expiry-interval-ms.
     pub fn allocation_expiry(mut self, after: Duration) -> Self {
         self.allocation_expiry = Some(after);

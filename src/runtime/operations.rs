@@ -78,6 +78,17 @@ impl Sequential {
         killed
     }
 
+    /// The node of a container reports its present size, after its application increased it. Whether the container
+    /// is live. [`NodeReport::AsExpected`] reports the sizes of all containers of a node.
+    ///
+    /// A size that is larger in one type and smaller in another than what the scheduler knows ends the container.
+    pub fn container_resized(&mut self, container: ContainerId, size: ResourceVector) -> bool {
+        self.note_change();
+        let live = self.ledger.container_resized(container, &size);
+        self.follow_up();
+        live
+    }
+
     /// Moves all applications of a leaf to another one, one after the other in the order of their ids.
     ///
     /// # Errors
@@ -307,6 +318,19 @@ impl Threaded {
     /// Once the engine has shut down, and from inside a closure that looks at the ledger.
     pub fn kill_container(&self, container: ContainerId) -> Result<bool, CallError> {
         self.change(move |engine| engine.kill_container(container))
+    }
+
+    /// As [`Sequential::container_resized`].
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down, and from inside a closure that looks at the ledger.
+    pub fn container_resized(
+        &self,
+        container: ContainerId,
+        size: ResourceVector,
+    ) -> Result<bool, CallError> {
+        self.change(move |engine| engine.container_resized(container, size))
     }
 
     /// As [`Sequential::move_all_apps`].

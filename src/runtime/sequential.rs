@@ -429,8 +429,9 @@ impl Sequential {
     /// Moves the clock forward; applications whose lifetime is over end. Returns their number.
     pub fn advance_to(&mut self, now_ms: u64) -> usize {
         let events = self.ledger.event_count();
+        let due = self.ledger.is_due(now_ms);
         let ended = self.ledger.advance_to(now_ms);
-        if ended > 0 || self.ledger.event_count() != events {
+        if due || self.ledger.event_count() != events {
             self.note_change();
         }
         self.follow_up();

@@ -2,11 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, AskReply, ContainerChange, ContainerId, ContainerUpdate,
-    Decision, Engine, HandOut, NodeName, NodeReport, NodeSpec, ResourceVector, RunningContainer,
-    Sequential, StateView, UpdateKind, UpdateRefusal,
+    Decision, Engine, EngineBuilder, HandOut, NodeName, NodeReport, NodeSpec, ResourceVector,
+    RunningContainer, Sequential, StateView, UpdateKind, UpdateRefusal,
 };
 use capsched::config;
 use proptest::prelude::*;
@@ -22,8 +23,12 @@ fn node(number: u8) -> NodeName {
     NodeName::new(&format!("n{number}"), 1).unwrap()
 }
 
-/// Two nodes of 8 GiB and 8 cores, and two unmanaged applications in one leaf.
 fn cluster() -> Sequential {
+    cluster_with(|builder| builder)
+}
+
+/// Two nodes of 8 GiB and 8 cores, and two unmanaged applications in one leaf.
+fn cluster_with(options: impl Fn(EngineBuilder) -> EngineBuilder) -> Sequential {
     let pairs = [
         ("root.queues", "a"),
         ("root.a.capacity", "100"),
@@ -39,9 +44,8 @@ fn cluster() -> Sequential {
     });
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
     let loaded = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types);
-    let mut engine = Engine::builder(loaded.unwrap().settings)
-        .sequential()
-        .unwrap();
+    let builder = options(Engine::builder(loaded.unwrap().settings));
+    let mut engine = builder.sequential().unwrap();
     for number in 0..2 {
         let spec = NodeSpec::new(node(number), size(8, 8));
         engine.add_node(&spec).unwrap();
@@ -502,6 +506,80 @@ fn where_events_hand_containers_out_they_hand_changes_out() {
     assert!(events.iter().any(updated), "{events:?}");
     assert_eq!(held(&engine, 1), Some((size(3, 2), 1)));
     assert_eq!(live(&engine, APP), [1]);
+}
+
+/// What a report of a node says: nothing about containers.
+fn silent(engine: &mut Sequential, number: u8) {
+    let report = NodeReport::Exactly {
+        launched: Vec::new(),
+        exited: Vec::new(),
+    };
+    engine.heartbeat(&node(number), &report).unwrap();
+}
+
+/// A container of 2 GiB with an increase to 5 GiB that was fetched at 0 ms and expires at 1 s.
+fn fetched_increase() -> Sequential {
+    let mut engine = cluster_with(|builder| builder.allocation_expiry(Duration::from_secs(1)));
+    run_on(&mut engine, APP, 0, size(2, 2), 1);
+    change(
+        &mut engine,
+        &[update(1, 0, ContainerChange::Increase(size(5, 2)))],
+    );
+    silent(&mut engine, 0);
+    assert_eq!(fetch(&mut engine).updated[0].size, size(5, 2));
+    engine
+}
+
+#[test]
+fn an_increase_that_no_node_confirms_goes_back() {
+    let id = ContainerId::new(APP, 1);
+    let mut engine = fetched_increase();
+    engine.advance_to(999);
+    assert!(fetch(&mut engine).updated.is_empty(), "not before the time");
+    engine.advance_to(1000);
+    let updated = fetch(&mut engine).updated;
+    assert_eq!(
+        (updated[0].kind, updated[0].size, updated[0].version),
+        (UpdateKind::Decrease, size(2, 2), 2)
+    );
+    assert_eq!(used(&engine, 0)[2], [2048, 2]);
+    check_books(&engine);
+
+    // A part that the node confirmed stays.
+    let mut engine = fetched_increase();
+    assert!(engine.container_resized(id, size(4, 2)));
+    engine.advance_to(1000);
+    assert_eq!(fetch(&mut engine).updated[0].size, size(4, 2));
+    check_books(&engine);
+}
+
+#[test]
+fn an_increase_that_its_node_confirms_stays() {
+    let id = ContainerId::new(APP, 1);
+    let confirm: [fn(&mut Sequential, ContainerId); 3] = [
+        |engine, _| beat(engine, 0),
+        |engine, id| assert!(engine.container_resized(id, size(5, 2))),
+        // The node has more than that, as after an increase and a decrease that came together.
+        |engine, id| assert!(engine.container_resized(id, size(6, 2))),
+    ];
+    for confirm in confirm {
+        let mut engine = fetched_increase();
+        beat(&mut engine, 1);
+        confirm(&mut engine, id);
+        engine.advance_to(5000);
+        assert!(fetch(&mut engine).updated.is_empty());
+        assert_eq!(held(&engine, 1), Some((size(5, 2), 1)));
+    }
+    let mut engine = fetched_increase();
+    assert!(
+        engine.container_resized(id, size(4, 3)),
+        "neither more nor less"
+    );
+    assert_eq!(held(&engine, 1), None);
+    assert!(!engine.container_resized(id, size(5, 2)));
+    engine.advance_to(5000);
+    assert!(fetch(&mut engine).updated.is_empty());
+    check_books(&engine);
 }
 
 #[test]

@@ -4,8 +4,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::id::{AppSlot, ContainerId};
+use super::unconfirmed::UnconfirmedIncreases;
+use crate::id::{AppSlot, ContainerId, NodeSlot};
 use crate::queue::LifetimeSettings;
+use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// The time that the ledger was set to, and what is due by time. Times are in ms.
@@ -20,6 +22,8 @@ pub(in crate::commit) struct LedgerClock {
     allocation_expiry_ms: Option<u64>,
     /// When containers that were handed out expire, the oldest first.
     handed_out: VecDeque<(u64, ContainerId)>,
+    /// Increases that expire.
+    increases: UnconfirmedIncreases,
 }
 
 impl LedgerClock {
@@ -98,6 +102,44 @@ impl LedgerClock {
         Some(expired.1)
     }
 
+    /// Notes that an application fetched the increase of a container, from a size.
+    pub(in crate::commit) fn note_increased(
+        &mut self,
+        of: (NodeSlot, ContainerId),
+        held: ResourceVector,
+    ) {
+        if let Some(after_ms) = self.allocation_expiry_ms {
+            let deadline = self.now_ms.saturating_add(after_ms);
+            self.increases.add(of, deadline, held);
+        }
+    }
+
+    /// A node confirmed the size of a container.
+    pub(in crate::commit) fn confirm_increase(&mut self, node: NodeSlot, container: ContainerId) {
+        self.increases.confirm(node, container);
+    }
+
+    /// A node confirmed a part of an increase.
+    pub(in crate::commit) fn confirm_part(
+        &mut self,
+        (node, container): (NodeSlot, ContainerId),
+        size: &ResourceVector,
+    ) {
+        self.increases.confirm_part(node, container, size);
+    }
+
+    /// A node confirmed the sizes of all its containers.
+    pub(in crate::commit) fn confirm_increases(&mut self, node: NodeSlot) {
+        self.increases.confirm_all(node);
+    }
+
+    /// Takes the next increase of which the time to be confirmed is over, with the size to go back to.
+    pub(in crate::commit) fn take_expired_increase(
+        &mut self,
+    ) -> Option<(ContainerId, ResourceVector)> {
+        self.increases.take_expired(self.now_ms)
+    }
+
     /// When the next lifetime ends.
     fn next_end(&self) -> Option<u64> {
         self.deadlines.first().map(|&(deadline, _, _)| deadline)
@@ -106,7 +148,9 @@ impl LedgerClock {
     /// When the next lifetime ends or allocation expires.
     pub(in crate::commit) fn next_deadline(&self) -> Option<u64> {
         let expires = self.handed_out.front().map(|&(deadline, _)| deadline);
-        self.next_end().into_iter().chain(expires).min()
+        let increases = self.increases.next_deadline();
+        let all = [self.next_end(), expires, increases];
+        all.into_iter().flatten().min()
     }
 
     /// Takes the next application whose lifetime is over.

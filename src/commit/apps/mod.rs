@@ -13,6 +13,8 @@ pub(super) mod lifecycle;
 pub(super) mod lifetime;
 pub(super) mod movement;
 pub(super) mod operations;
+pub(super) mod rollback;
 pub(super) mod scheduling_requests;
 pub(super) mod tags;
+pub(super) mod unconfirmed;
 pub(super) mod updates;

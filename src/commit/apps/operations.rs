@@ -126,23 +126,26 @@ impl Ledger {
     }
 
     /// Containers that are handed out from now on end so many ms later where their node has not launched them
-    /// until then; never without a number.
+    /// until then; never without a number. Increases go back in the same way.
     pub fn set_allocation_expiry(&mut self, after_ms: Option<u64>) {
         self.clock.set_allocation_expiry(after_ms);
     }
 
-    /// Ends containers that were handed out too long ago and that no node launched; how many.
+    /// Ends containers that were handed out too long ago and that no node launched, and takes increases back that
+    /// no node confirmed.
     // As ContainerAllocationExpirer.
-    pub(in crate::commit) fn expire_allocations(&mut self) -> usize {
-        let mut expired = 0;
+    pub(in crate::commit) fn expire_allocations(&mut self) {
         while let Some(id) = self.clock.take_expired() {
             let slot = self.live_container(id);
             let waits = |state| state == ContainerState::Acquired;
             if let Some(slot) = slot.filter(|&slot| waits(self.container(slot).state)) {
                 self.end_container(slot, EndCause::Expired);
-                expired += 1;
             }
         }
-        expired
+        while let Some((id, confirmed)) = self.clock.take_expired_increase() {
+            if let Some(slot) = self.live_container(id) {
+                self.roll_back(slot, confirmed);
+            }
+        }
     }
 }

@@ -227,9 +227,8 @@ impl Ledger {
                 }
             }
             kind @ (UpdateKind::Demote | UpdateKind::Decrease) => {
-                self.leaves.withdraw_one(&mut self.state, app, key);
                 let target = (kind == UpdateKind::Decrease).then_some(size);
-                self.add_shrinking(app, slot, key, (kind, target));
+                self.shrink(app, slot, key, (kind, target));
             }
         }
         Ok(())
@@ -258,6 +257,19 @@ impl Ledger {
         let port = row.name.port();
         self.state.apps[app].key_mut(key).only_port = Some(port);
         self.leaves.update_own_asks(&mut self.state, app, key, asks);
+    }
+
+    /// Withdraws what a container asked to grow by, and has it shrink with the next fetch.
+    // As ContainerUpdateContext.checkAndAddToOutstandingDecreases.
+    pub(super) fn shrink(
+        &mut self,
+        app: AppSlot,
+        of: ContainerSlot,
+        key: SchedulerKey,
+        change: (UpdateKind, Option<ResourceVector>),
+    ) {
+        self.leaves.withdraw_one(&mut self.state, app, key);
+        self.add_shrinking(app, of, key, change);
     }
 
     /// Adds the auxiliary container of a decrease or demotion. It takes nothing until that is handed out.
@@ -346,6 +358,9 @@ impl Ledger {
         container.opportunistic = opportunistic.map(Box::new);
         container.version = container.version.saturating_add(1);
         let (id, node, version) = (container.id, container.node, container.version);
+        if kind == UpdateKind::Increase {
+            self.clock.note_increased((node, id), held);
+        }
         let row = &mut self.state.nodes[node];
         for killable in &mut row.killable {
             if killable.container == id {

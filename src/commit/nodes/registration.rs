@@ -312,6 +312,9 @@ impl Ledger {
     /// cost no look at their containers.
     pub fn take_report(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
         let unknown = self.unknown_in(slot, report);
+        if *report == NodeReport::AsExpected {
+            self.clock.confirm_increases(slot);
+        }
         let mut reply = if self.containers.is_nothing_due(slot) {
             HeartbeatReply::default()
         } else {
