@@ -403,7 +403,7 @@ impl<S: RowSlot, T: Clone> Table<S, T> {
             }
         }
         self.forget_written();
-        self.tracking = true;
+        (self.tracking, self.noting) = (true, true);
     }
 
     /// Copies what was written since `older`, there and here.

@@ -29,6 +29,10 @@ slots!(QueueSlot, NodeSlot, AppSlot, UserSlot, PartitionId);
 pub struct Table<S, T> {
     pub(super) rows: Vec<T>,
     pub(super) tracking: bool,
+    /// Whether anything remembers writes.
+    pub(super) noting: bool,
+    /// Those written since [`Table::take_watched`] was last asked; nothing unless somebody watches.
+    watched: Option<Marks>,
     /// Since the last publication, or since the copy was last refreshed.
     pub(super) written: Marks,
     /// Since [`Table::take_recent`] was last asked; all of them are among the written, and are to be
@@ -101,6 +105,8 @@ impl<S: RowSlot, T> Default for Table<S, T> {
         Self {
             rows: Vec::new(),
             tracking: false,
+            noting: false,
+            watched: None,
             written: Marks::default(),
             recent: Marks::default(),
             uncopied: Marks::default(),
@@ -124,7 +130,7 @@ impl<S: RowSlot, T> IndexMut<S> for Table<S, T> {
     #[inline]
     fn index_mut(&mut self, slot: S) -> &mut T {
         let index = slot.index();
-        if self.tracking {
+        if self.noting {
             self.mark(index);
         }
         &mut self.rows[index]
@@ -153,7 +159,7 @@ impl<S: RowSlot, T> Table<S, T> {
     pub fn push(&mut self, row: T) -> usize {
         self.rows.push(row);
         let index = self.rows.len() - 1;
-        if self.tracking {
+        if self.noting {
             self.mark(index);
         }
         index
@@ -161,7 +167,7 @@ impl<S: RowSlot, T> Table<S, T> {
 
     /// Starts to remember writes; everything counts as written.
     pub fn track(&mut self) {
-        self.tracking = true;
+        (self.tracking, self.noting) = (true, true);
         self.forget_written();
         for index in 0..self.rows.len() {
             self.mark(index);
@@ -182,9 +188,28 @@ impl<S: RowSlot, T> Table<S, T> {
         self.recent.clear();
     }
 
+    /// Begins to remember writes for [`Table::take_watched`], or ends that.
+    pub fn watch(&mut self, watches: bool) {
+        if watches != self.watched.is_some() {
+            self.watched = watches.then(Marks::default);
+            self.noting = self.tracking || watches;
+        }
+    }
+
+    /// Adds to a list the indices of the rows that were written since this was last asked, each once.
+    pub fn take_watched(&mut self, into: &mut Vec<u32>) {
+        if let Some(watched) = &mut self.watched {
+            into.extend_from_slice(&watched.list);
+            watched.clear();
+        }
+    }
+
     #[inline]
     fn mark(&mut self, index: usize) {
-        if !self.recent.has(index) {
+        if let Some(watched) = &mut self.watched {
+            watched.add(index);
+        }
+        if self.tracking && !self.recent.has(index) {
             self.mark_first(index);
         }
     }
@@ -269,6 +294,37 @@ mod tests {
         table[NodeSlot(4)] = 2;
         table.forget_written();
         assert_eq!((table.written(), recent(&mut table).len()), (0, 0));
+    }
+
+    #[test]
+    fn whoever_watches_learns_of_writes_since_then_with_and_without_publications() {
+        for tracked in [false, true] {
+            let mut table: Table<NodeSlot, u64> = Table::default();
+            (0..70).for_each(|i| _ = table.push(i));
+            if tracked {
+                table.track();
+            }
+            let watched = |table: &mut Table<NodeSlot, u64>| {
+                let mut list = vec![9];
+                table.take_watched(&mut list);
+                list
+            };
+            table[NodeSlot(1)] = 1;
+            assert_eq!(watched(&mut table), [9]);
+            table.watch(true);
+            table[NodeSlot(65)] = 1;
+            table[NodeSlot(2)] = 1;
+            table[NodeSlot(65)] = 2;
+            table.watch(true);
+            table.push(7);
+            assert_eq!(watched(&mut table), [9, 65, 2, 70]);
+            table[NodeSlot(2)] = 2;
+            assert_eq!(watched(&mut table), [9, 2]);
+            table.watch(false);
+            table[NodeSlot(3)] = 2;
+            table.watch(true);
+            assert_eq!(watched(&mut table), [9]);
+        }
     }
 
     #[test]

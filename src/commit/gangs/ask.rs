@@ -128,6 +128,7 @@ impl super::Gangs {
     fn withdraw(&mut self, app: AppSlot, key: SchedulerKey) {
         self.waiting
             .retain(|gang| (gang.slot, gang.key) != (app, key));
+        self.sites.remove(&(app, key));
         self.changed = true;
     }
 }

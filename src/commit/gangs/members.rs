@@ -34,8 +34,17 @@ impl Ledger {
         members.filter(|members| members.iter().all(|&id| self.live_container(id).is_some()))
     }
 
+    /// Notes a gang that was placed. Once there are twice as many as were whole, those that are not are forgotten.
+    pub(super) fn add_placed_gang(&mut self, gang: PlacedGang) {
+        self.gangs.placed.push(gang);
+        if self.gangs.placed.len() > self.gangs.most_placed {
+            self.forget_broken_gangs();
+            self.gangs.most_placed = 2 * self.gangs.placed.len();
+        }
+    }
+
     /// Forgets placed gangs that lost a member, or whose application ended.
-    pub(super) fn forget_broken_gangs(&mut self) {
+    fn forget_broken_gangs(&mut self) {
         let mut placed = std::mem::take(&mut self.gangs.placed);
         placed.retain(|gang| {
             let row = &self.state.apps[gang.app];

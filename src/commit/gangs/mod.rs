@@ -10,10 +10,10 @@
 //!
 //! After a call that changed something, and at each deadline, [`Ledger::serve_gangs`](super::Ledger::serve_gangs):
 //!
-//! 1. forgets the gangs of applications that ended;
+//! 1. forgets the gangs of applications that ended, and watches the nodes;
 //! 2. gives up the gangs whose time is over;
-//! 3. tries the gangs in the order in which they were asked: limits of queues (`limits`), nodes (`plan`), then the
-//!    limit of the user. What holds is committed whole (`place`); otherwise the gang keeps the reason;
+//! 3. tries the gangs in the order in which they were asked: limits of queues (`limits`), nodes (`sites`, `plan`),
+//!    then the limit of the user. What holds is committed whole (`place`); otherwise the gang keeps the reason;
 //! 4. ends holds whose gang is gone or no longer waits for room;
 //! 5. lets the oldest gang of each partition that waits for room hold nodes (`hold`), if no other gang does.
 //!
@@ -44,11 +44,13 @@ pub(super) mod members;
 mod place;
 mod plan;
 mod serve;
+mod sites;
 
 use std::collections::BTreeMap;
 
 use self::hold::GangHold;
 use self::members::PlacedGang;
+use self::sites::GangSites;
 use super::event::{GangEvent, GangStep, LedgerEvent};
 use crate::id::{AppSlot, ApplicationId, PartitionId, SchedulerKey};
 use crate::queue::{Closeness, GangWait};
@@ -87,12 +89,18 @@ pub struct WaitingGang {
 pub(super) struct Gangs {
     /// In the order in which they were asked.
     waiting: Vec<WaitingGang>,
+    /// The nodes that each may use, as they were when gangs were served last.
+    sites: BTreeMap<(AppSlot, SchedulerKey), GangSites>,
+    /// Nodes that were written since gangs were served last.
+    written: Vec<u32>,
     /// One for each partition at most.
     holds: Vec<GangHold>,
     /// By partition: until when no gang holds nodes, in ms.
     rests: BTreeMap<PartitionId, u64>,
     /// In the order in which they were placed.
     placed: Vec<PlacedGang>,
+    /// How many of those are kept before they are looked through.
+    most_placed: usize,
     /// Whether something changed that may let a gang be placed.
     changed: bool,
     /// Whether asks of applications were changed since gangs were served last.
@@ -118,9 +126,12 @@ impl Default for Gangs {
     fn default() -> Self {
         Self {
             waiting: Vec::new(),
+            sites: BTreeMap::new(),
+            written: Vec::new(),
             holds: Vec::new(),
             rests: BTreeMap::new(),
             placed: Vec::new(),
+            most_placed: 16,
             changed: false,
             asked: false,
             next_check_ms: u64::MAX,

@@ -4,17 +4,18 @@
 
 use super::WaitingGang;
 use super::members::PlacedGang;
-use super::plan::{GangPlaces, plan};
+use super::plan::{GangPlaces, places, plan};
+use super::sites::GangSites;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::event::GangStep;
 use crate::commit::ledger::Ledger;
-use crate::id::{NameId, NodeSlot};
+use crate::id::NameId;
 use crate::proposer::Proposal;
 use crate::queue::{GangWait, PlaceAsk};
 use crate::sync::{Mutant, injected};
 
 impl Ledger {
-    /// Places the minimum of a gang where limits and nodes allow all of it; `held`: the nodes that it holds.
+    /// Places the minimum of a gang where limits and nodes allow all of it; `sites`: the nodes that it may use.
     ///
     /// 1. Check queues and nodes, which changes nothing.
     /// 2. Ask for the members, so that the user counts as one who asks.
@@ -25,14 +26,14 @@ impl Ledger {
     ///
     /// Why it waits; nothing of it is placed then.
     ///
-    /// Cost: a look at each node of the partition, and that of the members.
+    /// Cost: a look at each group of nodes; a sort of the nodes and that of the members where it is placed.
     pub(super) fn place_gang(
         &mut self,
         gang: &WaitingGang,
-        held: &[NodeSlot],
+        sites: &GangSites,
     ) -> Result<(), GangWait> {
         let allowed = self.check_gang_limits(gang)?;
-        let places = plan(&self.state, gang, held)?;
+        let room = plan(sites, gang)?;
         if allowed < gang.minimum {
             // Reservations of others count as used.
             return Err(GangWait::Room { found: allowed });
@@ -43,11 +44,10 @@ impl Ledger {
             return Err(GangWait::UserLimit);
         }
         let events = self.outbox.event_count();
-        self.apply_gang(gang, &places);
+        self.apply_gang(gang, &places(sites, room, gang.minimum));
         let members = self.outbox.allocated_since(events).collect();
-        self.gangs
-            .placed
-            .push(PlacedGang::new(gang.slot, gang.generation, members));
+        let placed = PlacedGang::new(gang.slot, gang.generation, members);
+        self.add_placed_gang(placed);
         let waited_ms = self.clock.now_ms().saturating_sub(gang.asked_ms);
         self.outbox.push(gang.event(GangStep::Placed { waited_ms }));
         Ok(())

@@ -2,8 +2,15 @@
 //!
 //! Tests: `tests/commit/gangs.rs`.
 
+use std::collections::BTreeMap;
+
+use super::WaitingGang;
+use super::sites::GangSites;
 use crate::commit::event::GangStep;
 use crate::commit::ledger::Ledger;
+
+/// Gangs of which the sites are kept, the oldest. Each of the others looks at all nodes when it is tried.
+const MOST_FOLLOWED: usize = 256;
 
 impl Ledger {
     /// Notes that a call changed something that may let a gang be placed.
@@ -22,7 +29,7 @@ impl Ledger {
     /// Serves the gangs that wait, if something changed or something is due; whether nodes or applications
     /// changed. The steps stand on the front page of this module.
     ///
-    /// Cost: one look where no gang waits; otherwise a look at each node of its partition for each gang.
+    /// Cost: one look where no gang waits; otherwise the limits of each gang, and a look at each node that changed.
     #[inline]
     pub fn serve_gangs(&mut self) -> bool {
         self.has_gangs() && self.serve_waiting_gangs()
@@ -33,8 +40,8 @@ impl Ledger {
         if !std::mem::take(&mut self.gangs.changed) && now_ms < self.gangs.next_check_ms {
             return false;
         }
+        self.state.nodes.watch(true);
         self.forget_gangs_of_ended();
-        self.forget_broken_gangs();
         self.expire_gangs(now_ms);
         self.try_gangs();
         let ended = self.end_holds();
@@ -43,6 +50,7 @@ impl Ledger {
             self.try_gangs();
         }
         let begun = self.begin_holds();
+        self.settle_sites();
         self.gangs.set_next_check(now_ms);
         std::mem::take(&mut self.gangs.asked) || ended || begun
     }
@@ -60,16 +68,43 @@ impl Ledger {
         let waiting = std::mem::take(&mut self.gangs.waiting);
         let mut left = Vec::with_capacity(waiting.len());
         for mut gang in waiting {
-            let held = self.gangs.held_by(&gang);
-            match self.place_gang(&gang, &held) {
+            let sites = self.sites_of(&gang);
+            match self.place_gang(&gang, &sites) {
                 Ok(()) => {}
                 Err(wait) => {
                     gang.wait = wait;
+                    self.gangs.sites.insert((gang.slot, gang.key), sites);
                     left.push(gang);
                 }
             }
         }
         self.gangs.waiting = left;
+    }
+
+    /// The sites of a gang as the nodes are now.
+    fn sites_of(&mut self, gang: &WaitingGang) -> GangSites {
+        self.state.nodes.take_watched(&mut self.gangs.written);
+        let held = self.gangs.held_by(gang);
+        let known = self.gangs.sites.remove(&(gang.slot, gang.key));
+        let mut sites = known.unwrap_or_default();
+        sites.follow(&self.state, gang, &held, &self.gangs.written);
+        sites
+    }
+
+    /// Brings the sites of all gangs that wait up to date, and forgets those of others. Without a gang that waits,
+    /// nodes are not watched.
+    fn settle_sites(&mut self) {
+        let waiting = std::mem::take(&mut self.gangs.waiting);
+        let mut settled = BTreeMap::new();
+        for gang in waiting.iter().take(MOST_FOLLOWED) {
+            let mut sites = self.sites_of(gang);
+            sites.begin_anew();
+            settled.insert((gang.slot, gang.key), sites);
+        }
+        self.gangs.written.clear();
+        self.state.nodes.watch(!waiting.is_empty());
+        self.gangs.waiting = waiting;
+        self.gangs.sites = settled;
     }
 
     /// Gives up the gangs whose time is over.
