@@ -290,6 +290,53 @@ fn members_stand_on_one_rack_or_on_one_value_of_an_attribute() {
 }
 
 #[test]
+fn what_a_gang_waits_for_follows_every_change_of_nodes() {
+    let mut engine = cluster(2, &[]);
+    ask(&mut engine, SECOND, 1, 4);
+    beat_all(&mut engine, 2);
+    beat_all(&mut engine, 2);
+    let wait = |engine: &Sequential| engine.ledger().waiting_gangs()[0].wait.clone();
+    let room = |found| GangWait::Room { found };
+    let cluster = |found| GangWait::Cluster { found };
+    engine.ask_gang(FIRST, &gang(10, 1, 100_000)).unwrap();
+    assert_eq!(wait(&engine), cluster(8));
+    let third = NodeSpec::new(node(2), size(4));
+    engine.add_node(&third).unwrap();
+    assert_eq!(wait(&engine), room(8));
+    let slot = engine.ledger().app(SECOND).unwrap();
+    let first = engine.ledger().live_containers(slot).next().unwrap().id;
+    assert!(engine.container_finished(first));
+    assert_eq!(wait(&engine), room(9));
+
+    engine.relabel_node(&node(2), "gpu").unwrap();
+    assert_eq!(wait(&engine), cluster(8));
+    engine.relabel_node(&node(2), "").unwrap();
+    assert_eq!(wait(&engine), room(9));
+    let exclude = AskCall {
+        blacklist_add: vec!["n1".to_owned()],
+        ..AskCall::default()
+    };
+    engine.ask(FIRST, &exclude).unwrap();
+    assert_eq!(wait(&engine), cluster(8));
+    let include = AskCall {
+        blacklist_remove: vec!["n1".to_owned()],
+        ..AskCall::default()
+    };
+    engine.ask(FIRST, &include).unwrap();
+    assert_eq!(wait(&engine), room(9));
+    engine.resize_node(&node(2), size(2)).unwrap();
+    assert_eq!(wait(&engine), room(7));
+    engine.resize_node(&node(2), size(4)).unwrap();
+    assert_eq!(wait(&engine), room(9));
+    engine.remove_node(&node(1)).unwrap();
+    assert_eq!(wait(&engine), cluster(8));
+    news(&mut engine);
+    engine.add_node(&NodeSpec::new(node(1), size(4))).unwrap();
+    let (placed, _) = news(&mut engine);
+    assert_eq!(placed.len(), 10, "what ran on the lost node is gone");
+}
+
+#[test]
 fn elastic_members_are_asked_for_once_the_minimum_is_placed() {
     let mut engine = cluster(2, &[]);
     let elastic = GangAsk {
