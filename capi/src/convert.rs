@@ -23,7 +23,9 @@ const CAUSES: [&str; 9] = [
     "expired",
     "application_ended",
 ];
-const UNRESERVED: [&str; 4] = ["exchange", "excess", "kill", "timeout"];
+const UNRESERVED: [&str; 6] = [
+    "exchange", "excess", "kill", "timeout", "finished", "released",
+];
 const APP_ENDS: [&str; 2] = ["lifetime", "queue_killed"];
 
 /// The word of a reason; nothing where the kind has none of that number.
@@ -58,6 +60,8 @@ const fn unreserve_number(reason: UnreserveReason) -> u32 {
         UnreserveReason::Excess => 2,
         UnreserveReason::Kill => 3,
         UnreserveReason::Timeout => 4,
+        UnreserveReason::Finished => 5,
+        UnreserveReason::Released => 6,
     }
 }
 

@@ -256,6 +256,22 @@ pub enum UnreserveReason {
     Kill,
     /// It waited longer than reservations may.
     Timeout,
+    /// The container that was to grow ended by itself.
+    Finished,
+    /// The container that was to grow was given back.
+    Released,
+}
+
+impl UnreserveReason {
+    /// Why the reservation of an increase ends with the container that was to grow.
+    #[must_use]
+    pub const fn with(ending: Ending) -> Self {
+        match ending {
+            Ending::Finished => Self::Finished,
+            Ending::Released => Self::Released,
+            Ending::Killed => Self::Kill,
+        }
+    }
 }
 
 impl Ending {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, AskReply, ContainerChange, ContainerId, ContainerUpdate,
     Decision, Engine, EngineBuilder, HandOut, NodeName, NodeReport, NodeSpec, ResourceVector,
-    RunningContainer, Sequential, StateView, UpdateKind, UpdateRefusal,
+    RunningContainer, Sequential, StateView, UnreserveReason, UpdateKind, UpdateRefusal,
 };
 use capsched::config;
 use proptest::prelude::*;
@@ -380,19 +380,23 @@ fn reserved_increase() -> Sequential {
 #[test]
 fn the_end_of_a_container_drops_the_reservation_of_its_increase_and_no_other() {
     let id = ContainerId::new(APP, 1);
-    let ends: [fn(&mut Sequential, ContainerId); 4] = [
-        |engine, id| assert!(engine.container_finished(id)),
-        |engine, id| assert!(engine.kill_container(id)),
-        |engine, id| {
-            let release = AskCall {
-                release: vec![id.number],
-                ..AskCall::default()
-            };
-            engine.ask(APP, &release).unwrap();
-        },
-        |engine, _| engine.remove_node(&node(0)).unwrap(),
-    ];
-    for end in ends {
+    type End = fn(&mut Sequential, ContainerId);
+    let finished: End = |engine, id| assert!(engine.container_finished(id));
+    let killed: End = |engine, id| assert!(engine.kill_container(id));
+    let released: End = |engine, id| {
+        let release = AskCall {
+            release: vec![id.number],
+            ..AskCall::default()
+        };
+        engine.ask(APP, &release).unwrap();
+    };
+    let lost: End = |engine, _| engine.remove_node(&node(0)).unwrap();
+    for (end, with) in [
+        (finished, UnreserveReason::Finished),
+        (killed, UnreserveReason::Kill),
+        (released, UnreserveReason::Released),
+        (lost, UnreserveReason::Kill),
+    ] {
         let mut engine = reserved_increase();
         end(&mut engine, id);
         let events = engine.take_events();
@@ -403,10 +407,13 @@ fn the_end_of_a_container_drops_the_reservation_of_its_increase_and_no_other() {
             )
             .unwrap();
         let next = &events[ended + 1];
-        let Decision::Unreserved { container, .. } = next else {
+        let Decision::Unreserved {
+            container, reason, ..
+        } = next
+        else {
             panic!("the reservation goes with the end: {events:?}");
         };
-        assert_eq!(*container, ContainerId::new(APP, 2));
+        assert_eq!((*container, *reason), (ContainerId::new(APP, 2), with));
         assert_eq!(used(&engine, 0)[1], [2048, 2], "its ask stays");
         check_books(&engine);
     }

@@ -140,6 +140,8 @@ impl DecisionWriter<'_> {
             UnreserveReason::Excess => "excess",
             UnreserveReason::Kill => "KILL",
             UnreserveReason::Timeout => "timeout",
+            UnreserveReason::Finished => "FINISHED",
+            UnreserveReason::Released => "RELEASED",
         });
         Some(decision)
     }

@@ -38,6 +38,8 @@ pub(super) struct Player<'a> {
     config: Pairs,
     /// Whether the way back of a refused refresh was refused as well.
     half_applied: bool,
+    /// The label that each node was given last.
+    labels: BTreeMap<NodeName, String>,
     /// Where each application ever submitted stood after the last step.
     seen: BTreeMap<u32, Option<AppStage>>,
 }
@@ -57,6 +59,11 @@ pub(super) fn play(scenario: &Scenario, reference: Reference) -> Result<Verdict>
         player.note_refusal(&step.expect);
     }
     Ok(Verdict::Passed)
+}
+
+/// The partition that labels of a node name.
+fn label(labels: &[String]) -> String {
+    labels.first().cloned().unwrap_or_default()
 }
 
 fn start(scenario: &Scenario, reference: Reference) -> Result<Player<'_>, Refused> {
@@ -137,6 +144,7 @@ impl<'a> Player<'a> {
             preemption,
             config: scenario.config.clone(),
             half_applied: false,
+            labels: BTreeMap::new(),
             seen: BTreeMap::new(),
         }
     }
@@ -224,7 +232,6 @@ impl<'a> Player<'a> {
     }
 
     fn node_action(&mut self, action: &Action, out: &mut Answer) -> Result<()> {
-        let label = |labels: &[String]| labels.first().cloned().unwrap_or_default();
         match action {
             Action::AddNode { .. } => self.add_node(action, out)?,
             Action::RemoveNode { node } => {
@@ -247,6 +254,7 @@ impl<'a> Player<'a> {
             Action::UpdateNodeLabels { node, labels } => {
                 if self.known(&node.0, out) {
                     self.engine.relabel_node(&node.0, &label(labels))?;
+                    self.labels.insert(node.0.clone(), label(labels));
                 }
             }
             Action::UpdateNodeAttributes { node, attributes } => {
@@ -276,7 +284,11 @@ impl<'a> Player<'a> {
             bail!("step {action:?} adds no node");
         };
         let mut spec = NodeSpec::new(node.0.clone(), res.0);
-        spec.partition = labels.first().cloned().unwrap_or_default();
+        let before = self.labels.get(&node.0);
+        spec.partition = match labels {
+            Some(labels) => label(labels),
+            None => before.cloned().unwrap_or_default(),
+        };
         spec.attributes = pairs(attributes);
         if let Some(rack) = rack {
             spec.rack.clone_from(rack);
@@ -285,6 +297,7 @@ impl<'a> Player<'a> {
             skipped(out, "node is already registered");
         } else {
             self.engine.add_node(&spec)?;
+            self.labels.insert(spec.name, spec.partition);
         }
         Ok(())
     }

@@ -91,8 +91,8 @@ pub(super) enum Action {
         node: Node,
         rack: Option<String>,
         res: Amounts,
-        #[serde(default)]
-        labels: Vec<String>,
+        /// Without it, those of the node before it left.
+        labels: Option<Vec<String>>,
         /// `prefix/name` and value.
         #[serde(default)]
         attributes: BTreeMap<String, String>,

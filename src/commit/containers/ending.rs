@@ -46,7 +46,7 @@ impl Ledger {
             return;
         }
         self.leaves.charge(&mut self.state, app, partition, -size);
-        self.drop_reserved_increase(slot, cause, reason);
+        self.drop_reserved_increase(slot, cause);
         // What ran to its end was needed once.
         if ending != Ending::Finished {
             let container = self.containers.get_mut(slot);
@@ -56,12 +56,7 @@ impl Ledger {
 
     /// Drops the reservation that an increase of an ended container has on its node.
     // As AbstractYarnScheduler.completeOustandingUpdatesWhichAreReserved.
-    fn drop_reserved_increase(
-        &mut self,
-        of: ContainerSlot,
-        cause: EndCause,
-        reason: UnreserveReason,
-    ) {
+    fn drop_reserved_increase(&mut self, of: ContainerSlot, cause: EndCause) {
         let container = self.container(of);
         let Some(reserved) = self.containers.reserved_on(container.node) else {
             return;
@@ -70,6 +65,7 @@ impl Ledger {
         let same_app = increase.app == container.app && increase.id.app == container.id.app;
         let increases = increase.key.increases() == Some(container.id.number);
         if same_app && increases && container.opportunistic.is_none() {
+            let reason = UnreserveReason::with(Ending::of(cause));
             self.end_as(reserved, cause, reason);
         }
     }
