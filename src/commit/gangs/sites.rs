@@ -15,6 +15,7 @@ use super::plan::members_in;
 use crate::cluster::{Node, NodeState};
 use crate::id::{NameId, NodeSlot};
 use crate::queue::Closeness;
+use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// What the nodes of a group have in common: a rack, or the value of an attribute.
@@ -178,7 +179,7 @@ impl GangSites {
         if !open || foreign || excluded || row.reserved.is_some() {
             return None;
         }
-        let members = |room| members_in(state, &gang.size, room, gang.minimum);
+        let members = |room: &ResourceVector| members_in(state, &gang.size, room, gang.minimum);
         let empty = members(&row.total.get());
         if empty == 0 {
             return None;
