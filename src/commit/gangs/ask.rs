@@ -24,6 +24,9 @@ impl Ledger {
         let key = SchedulerKey::new(ask.priority, ask.request_id);
         if ask.minimum == 0 {
             self.gangs.withdraw(app, key);
+            if self.gangs.is_idle() {
+                self.state.nodes.watch(false);
+            }
             return Ok(());
         }
         self.check_gang(app, key, ask)?;
