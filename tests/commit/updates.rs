@@ -379,8 +379,8 @@ fn reserved_increase() -> Sequential {
 
 #[test]
 fn the_end_of_a_container_drops_the_reservation_of_its_increase_and_no_other() {
-    let id = ContainerId::new(APP, 1);
     type End = fn(&mut Sequential, ContainerId);
+    let id = ContainerId::new(APP, 1);
     let finished: End = |engine, id| assert!(engine.container_finished(id));
     let killed: End = |engine, id| assert!(engine.kill_container(id));
     let released: End = |engine, id| {
