@@ -45,7 +45,7 @@ impl Ledger {
         let (app, number, size) = (container.app, container.id.number, container.size.get());
         let key = container.key.increasing(number);
         let smaller = confirmed != size && confirmed.fits_in(&size);
-        if !smaller || self.containers.updates(app).has(number) {
+        if !smaller || self.containers.has_update(app, number) {
             return;
         }
         self.shrink(app, slot, key, (UpdateKind::Decrease, Some(confirmed)));
