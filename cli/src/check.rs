@@ -464,7 +464,10 @@ mod tests {
         human(&mut out, Path::new("cs.xml"), &report, false, false);
         assert_eq!(out.matches("no `queues` list names").count(), 20);
         assert!(out.contains("warning[W_QUEUE_UNLISTED]: 19980 more of this kind"));
-        assert!(out.ends_with("cs.xml: accepted, 20000 warnings\n"), "{out}");
+        assert!(
+            out.ends_with("cs.xml: accepted, 20000 warnings, 1 hint\n"),
+            "{out}"
+        );
         let json = findings::json(&[checked(report)], false);
         let file = &json["files"][0];
         assert_eq!(file["warnings"], 20_000);

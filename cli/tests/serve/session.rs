@@ -66,6 +66,13 @@ impl Session {
 
     /// Sends a command and returns its result.
     fn call(&mut self, method: &str, params: Value) -> Value {
+        let found = self.answer(method, params);
+        assert!(found.get("error").is_none(), "{method}: {found}");
+        found["result"].clone()
+    }
+
+    /// Sends a command and returns the answer, which may be an error.
+    fn answer(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": params});
         if !self.session.is_empty() {
@@ -82,8 +89,7 @@ impl Session {
             assert_eq!(bytes.pop(), Some(0), "the browser has ended");
             let found: Value = serde_json::from_slice(&bytes).unwrap();
             if found["id"] == json!(self.last) {
-                assert!(found.get("error").is_none(), "{method}: {found}");
-                return found["result"].clone();
+                return found;
             }
             self.note(&found);
         }
@@ -109,17 +115,26 @@ impl Session {
 
     /// The value of an expression in the page; promises are awaited.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
-        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
-        let found = self.call("Runtime.evaluate", params);
-        let thrown = found.get("exceptionDetails");
-        assert!(thrown.is_none(), "{expression}: {found}");
-        found["result"]["value"].clone()
+        self.evaluate(expression)
+            .unwrap_or_else(|found| panic!("{expression}: {found}"))
     }
 
-    /// Waits until an expression is true: a minute at most, however slow the machine is.
+    /// The value of an expression, or what was answered instead.
+    fn evaluate(&mut self, expression: &str) -> Result<Value, Value> {
+        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
+        let found = self.answer("Runtime.evaluate", params);
+        let result = &found["result"];
+        if found.get("error").is_some() || result.get("exceptionDetails").is_some() {
+            return Err(found);
+        }
+        Ok(result["result"]["value"].clone())
+    }
+
+    /// Waits until an expression is true: a minute at most, however slow the machine is. While the page is exchanged
+    /// for another one, expressions have no value.
     pub(crate) fn until(&mut self, expression: &str) {
         for _ in 0..600 {
-            if self.value(&format!("Boolean({expression})")) == json!(true) {
+            if self.evaluate(&format!("Boolean({expression})")) == Ok(json!(true)) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(100));
