@@ -300,6 +300,9 @@ impl Sequential {
 
     /// Has the keys that a commit may change know which reservations were counted as kept.
     fn apply_before(&mut self, outcome: &Outcome) {
+        if self.standstill.keeps_none() {
+            return;
+        }
         let app = match self.changed_by(outcome) {
             Changed::Counters => return,
             Changed::App(app) => Some(app),

@@ -403,7 +403,7 @@ impl<S: RowSlot, T: Clone> Table<S, T> {
             }
         }
         self.forget_written();
-        (self.tracking, self.noting) = (true, true);
+        self.start_tracking();
     }
 
     /// Copies what was written since `older`, there and here.

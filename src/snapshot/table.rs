@@ -24,13 +24,24 @@ macro_rules! slots {
 
 slots!(QueueSlot, NodeSlot, AppSlot, UserSlot, PartitionId);
 
+/// Who learns of the writes to a table.
+#[derive(Clone, Copy, Debug)]
+enum Noting {
+    /// Nobody.
+    Nothing,
+    /// Publications.
+    Tracked,
+    /// Whoever watches, and publications where they are tracked.
+    Watched,
+}
+
 /// A vector of rows that remembers which of them were written.
 #[derive(Clone, Debug)]
 pub struct Table<S, T> {
     pub(super) rows: Vec<T>,
     pub(super) tracking: bool,
-    /// Whether anything remembers writes.
-    pub(super) noting: bool,
+    /// Who learns of writes; one comparison where nobody watches.
+    noting: Noting,
     /// Those written since [`Table::take_watched`] was last asked; nothing unless somebody watches.
     watched: Option<Marks>,
     /// Since the last publication, or since the copy was last refreshed.
@@ -105,7 +116,7 @@ impl<S: RowSlot, T> Default for Table<S, T> {
         Self {
             rows: Vec::new(),
             tracking: false,
-            noting: false,
+            noting: Noting::Nothing,
             watched: None,
             written: Marks::default(),
             recent: Marks::default(),
@@ -130,9 +141,7 @@ impl<S: RowSlot, T> IndexMut<S> for Table<S, T> {
     #[inline]
     fn index_mut(&mut self, slot: S) -> &mut T {
         let index = slot.index();
-        if self.noting {
-            self.mark(index);
-        }
+        self.note(index);
         &mut self.rows[index]
     }
 }
@@ -159,15 +168,13 @@ impl<S: RowSlot, T> Table<S, T> {
     pub fn push(&mut self, row: T) -> usize {
         self.rows.push(row);
         let index = self.rows.len() - 1;
-        if self.noting {
-            self.mark(index);
-        }
+        self.note(index);
         index
     }
 
     /// Starts to remember writes; everything counts as written.
     pub fn track(&mut self) {
-        (self.tracking, self.noting) = (true, true);
+        self.start_tracking();
         self.forget_written();
         for index in 0..self.rows.len() {
             self.mark(index);
@@ -192,8 +199,22 @@ impl<S: RowSlot, T> Table<S, T> {
     pub fn watch(&mut self, watches: bool) {
         if watches != self.watched.is_some() {
             self.watched = watches.then(Marks::default);
-            self.noting = self.tracking || watches;
+            self.choose_noting();
         }
+    }
+
+    /// Remembers writes from now on.
+    pub(super) fn start_tracking(&mut self) {
+        self.tracking = true;
+        self.choose_noting();
+    }
+
+    fn choose_noting(&mut self) {
+        self.noting = match (self.watched.is_some(), self.tracking) {
+            (true, _) => Noting::Watched,
+            (false, true) => Noting::Tracked,
+            (false, false) => Noting::Nothing,
+        };
     }
 
     /// Adds to a list the indices of the rows that were written since this was last asked, each once.
@@ -204,12 +225,29 @@ impl<S: RowSlot, T> Table<S, T> {
         }
     }
 
+    /// A row is about to be written.
     #[inline]
-    fn mark(&mut self, index: usize) {
+    fn note(&mut self, index: usize) {
+        match self.noting {
+            Noting::Nothing => {}
+            Noting::Tracked => self.mark(index),
+            Noting::Watched => self.note_watched(index),
+        }
+    }
+
+    #[cold]
+    fn note_watched(&mut self, index: usize) {
         if let Some(watched) = &mut self.watched {
             watched.add(index);
         }
-        if self.tracking && !self.recent.has(index) {
+        if self.tracking {
+            self.mark(index);
+        }
+    }
+
+    #[inline]
+    fn mark(&mut self, index: usize) {
+        if !self.recent.has(index) {
             self.mark_first(index);
         }
     }

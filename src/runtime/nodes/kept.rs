@@ -400,6 +400,11 @@ impl KeptReservations {
         }
     }
 
+    /// Whether no reservation is held that attempts keep.
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
     /// Writes what was counted to the keys of an application that is about to change; of all, where others may change.
     /// What a pass has seen of their counters is written behind that.
     pub(super) fn apply_before(

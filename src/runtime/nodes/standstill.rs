@@ -270,6 +270,11 @@ impl Standstill {
         self.stays.apply_read(ledger);
     }
 
+    /// Whether no reservation is held that attempts keep.
+    pub(in crate::runtime) fn keeps_none(&self) -> bool {
+        self.stays.is_empty()
+    }
+
     /// The same for the keys of an application before it changes; for all, where others may change. What a pass has
     /// seen of their counters is written behind that.
     pub(in crate::runtime) fn apply_before(
