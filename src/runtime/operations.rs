@@ -79,7 +79,8 @@ impl Sequential {
     }
 
     /// The node of a container reports its present size, after its application increased it. Whether the container
-    /// is live. [`NodeReport::AsExpected`] reports the sizes of all containers of a node.
+    /// is live. [`NodeReport::AsExpected`](crate::queue::NodeReport::AsExpected) reports the sizes of all containers
+    /// of a node.
     ///
     /// A size that is larger in one type and smaller in another than what the scheduler knows ends the container.
     pub fn container_resized(&mut self, container: ContainerId, size: ResourceVector) -> bool {
