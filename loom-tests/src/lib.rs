@@ -23,6 +23,24 @@ const MAX_PREEMPTIONS: usize = 2;
 /// Steps in one execution after which loom gives up; a retry without progress reaches it.
 const MAX_BRANCHES: usize = 10_000;
 
+/// Words of stack for threads that run the engine's own turns. The coroutines that loom gives by default have
+/// 4,096, and a commit with its events comes close to them.
+const DEEP_STACK: usize = 1 << 16;
+
+/// Starts a thread of a model with room for the engine's own turns.
+///
+/// # Panics
+///
+/// When loom has no thread left.
+pub fn spawn_deep<T: Send + 'static>(
+    turns: impl FnOnce() -> T + Send + 'static,
+) -> loom::thread::JoinHandle<T> {
+    loom::thread::Builder::new()
+        .stack_size(DEEP_STACK)
+        .spawn(turns)
+        .expect("a model has few threads")
+}
+
 /// An event that a model must have met in some execution; else the model explores less than its
 /// author thought.
 #[derive(Debug)]
@@ -75,6 +93,19 @@ pub fn explore(witnesses: &[&Witness], model: impl Fn() + Copy + Send + Sync + '
             witness.event
         );
     }
+}
+
+/// As [`explore`], for models whose first thread runs the engine's own turns.
+///
+/// # Panics
+///
+/// As [`explore`].
+pub fn explore_engine(witnesses: &[&Witness], model: impl Fn() + Copy + Send + Sync + 'static) {
+    explore(witnesses, move || {
+        spawn_deep(model)
+            .join()
+            .expect("a panic ends the model before");
+    });
 }
 
 thread_local! {

@@ -21,7 +21,7 @@ mod scene;
 
 use capsched::commit::Conflict;
 use cluster::Scene;
-use loom_tests::{Witness, explore};
+use loom_tests::{Witness, explore_engine};
 use scene::Change;
 
 /// What threads met.
@@ -72,7 +72,7 @@ fn two_decisions_race_for_the_last_room() {
         refusal: Conflict::DoesNotFit,
     }
     .prepared();
-    explore(&W.all(), move || scene.play(1, Some(Change::Decide), &W));
+    explore_engine(&W.all(), move || scene.play(1, Some(Change::Decide), &W));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn two_decisions_race_for_the_last_container_of_a_user() {
         refusal: Conflict::OverUserLimit,
     }
     .prepared();
-    explore(&W.all(), move || scene.play(1, Some(Change::Decide), &W));
+    explore_engine(&W.all(), move || scene.play(1, Some(Change::Decide), &W));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_decision_races_with_the_end_of_its_application() {
         refusal: Conflict::AppGone,
     }
     .prepared();
-    explore(&witnesses, move || scene.play(2, Some(Change::Replace), &W));
+    explore_engine(&witnesses, move || scene.play(2, Some(Change::Replace), &W));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_decision_races_with_the_loss_of_its_node() {
         refusal: Conflict::NodeGone,
     }
     .prepared();
-    explore(&W.all(), move || {
+    explore_engine(&W.all(), move || {
         scene.play(2, Some(Change::ReplaceNode { room: 2 }), &W)
     });
 }
@@ -136,7 +136,7 @@ fn a_decision_races_with_another_configuration() {
         refusal: Conflict::OverQueueLimit,
     }
     .prepared();
-    explore(&W.all(), move || scene.play(1, Some(Change::Reload), &W));
+    explore_engine(&W.all(), move || scene.play(1, Some(Change::Reload), &W));
 }
 
 #[test]
@@ -151,5 +151,5 @@ fn a_proposer_alone_is_never_refused() {
         refusal: Conflict::DoesNotFit,
     }
     .prepared();
-    explore(&[&W.awaited, &W.idle], move || scene.play(3, None, &W));
+    explore_engine(&[&W.awaited, &W.idle], move || scene.play(3, None, &W));
 }

@@ -18,8 +18,7 @@ use capsched::queue::{AppSpec, Ask, AskCall, Exclusivity, GangAsk, NodeSpec, Tre
 use capsched::resource::ResourceVector;
 use capsched::snapshot::{Snapshot, State};
 use capsched::sync::{PublishedReader, Received, RingReceiver, RingSender, published, ring};
-use loom::thread;
-use loom_tests::{Witness, explore};
+use loom_tests::{Witness, explore_engine, spawn_deep};
 
 const SMALL: ApplicationId = ApplicationId::new(1);
 const GANG: ApplicationId = ApplicationId::new(2);
@@ -141,7 +140,7 @@ fn a_gang_races_with_a_decision_for_its_room() {
     static WAITS: Witness = Witness::of("the decision was committed and the gang waits");
     static LATE: Witness = Witness::of("the gang was placed before the proposer decided");
     let settings = settings();
-    explore(&[&PLACED, &WAITS, &LATE], move || {
+    explore_engine(&[&PLACED, &WAITS, &LATE], move || {
         let mut ledger = ledger(settings);
         let scheduler = Arc::clone(&ledger.state().settings);
         let empty = Snapshot::empty(Arc::clone(&scheduler));
@@ -154,7 +153,7 @@ fn a_gang_races_with_a_decision_for_its_room() {
             seen: Arc::new(empty),
             state: State::new(scheduler),
         };
-        let reader = thread::spawn(move || reader.run());
+        let reader = spawn_deep(move || reader.run());
         let mut committed = commit_next(&mut ledger, &mut receiver);
         let slot = ledger.app(GANG).expect("it was submitted");
         let gang = GangAsk::of(MEMBERS, size(1), 1000);

@@ -10,7 +10,7 @@ use capsched::sync::{
     Parker, PublishedReader, Publisher, Received, RingReceiver, RingSender, Waker, parking,
     published, ring,
 };
-use loom::thread;
+use loom_tests::spawn_deep;
 
 use super::Witnesses;
 use super::cluster::{APP, NEXT_APP, NODE, Prepared, SIZE, decide, node, node_name, submit};
@@ -62,7 +62,7 @@ impl Prepared {
             reloaded: false,
             w,
         };
-        let proposer = thread::spawn(move || proposer.run(rounds));
+        let proposer = spawn_deep(move || proposer.run(rounds));
         committer.run();
         let sent = proposer.join().expect("the proposer does not panic");
         assert_eq!(committer.snapshot.taken, [sent], "P1: sent and taken");
