@@ -427,7 +427,7 @@ impl Event {
                 size: *size,
                 charged: charged.clone(),
                 version: *version,
-                auxiliary: *auxiliary,
+                auxiliary: auxiliary.id,
             },
             commit::LedgerEvent::ReservationMoved {
                 container,

@@ -15,6 +15,15 @@ use crate::queue::{EndCause, Exclusivity, GangWait, UpdateKind};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
+/// The auxiliary container of a change that was fetched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AuxiliaryContainer {
+    /// Its id.
+    pub id: ContainerId,
+    /// Its size from now on.
+    pub size: ResourceVector,
+}
+
 /// Something that happened to a container, a reservation or an application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LedgerEvent {
@@ -108,15 +117,13 @@ pub enum LedgerEvent {
         kind: UpdateKind,
         /// Its size, that of an opportunistic container among them.
         size: ResourceVector,
-        /// What its queue is charged with for it; nothing for an opportunistic container. Boxed, as `rest` is: every
-        /// event takes as much room as the largest one.
+        /// What its queue is charged with for it; nothing for an opportunistic container. Boxed, as `auxiliary` is:
+        /// every event takes as much room as the largest one.
         charged: Box<ResourceVector>,
         /// Its version.
         version: u32,
         /// The auxiliary container.
-        auxiliary: ContainerId,
-        /// Size of the auxiliary container from now on.
-        rest: Box<ResourceVector>,
+        auxiliary: Box<AuxiliaryContainer>,
     },
     /// A proposal was refused.
     Rejected {

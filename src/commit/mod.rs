@@ -59,7 +59,9 @@ pub use containers::container::{Container, ContainerState};
 pub use containers::hand_out::HandOut;
 pub use containers::preempt::{PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts};
 pub use containers::slot::ContainerSlot;
-pub use event::{AppEnd, Ending, GangEvent, GangStep, LedgerEvent, UnreserveReason};
+pub use event::{
+    AppEnd, AuxiliaryContainer, Ending, GangEvent, GangStep, LedgerEvent, UnreserveReason,
+};
 pub use event_counts::EventCounts;
 pub use gangs::WaitingGang;
 pub use ledger::{Ledger, PartitionSpec};

@@ -33,12 +33,12 @@ pub struct KeyAsks {
     /// The port of the only node of its host that may serve the key, where it asks for the increase of a container.
     // Differs: the reference may place it on another node of the same host, and gives that back.
     pub only_port: Option<u16>,
+    /// Whether the key ever had a reservation.
+    pub was_reserved: bool,
     /// Set when the key belongs to a scheduling request.
     pub constrained: Option<Arc<ConstrainedKey>>,
     /// Reservations under this key, in order of making.
     pub reserved: Vec<ReservedAt>,
-    /// Most reservations that the key ever had at once.
-    pub most_reserved: usize,
 }
 
 impl KeyAsks {
@@ -55,7 +55,7 @@ impl KeyAsks {
             missed: 0,
             re_reservations: 0,
             reserved: Vec::new(),
-            most_reserved: 0,
+            was_reserved: false,
         }
     }
 
@@ -73,7 +73,7 @@ impl KeyAsks {
         self.known
             || self.outstanding
             || counts != [0; 3]
-            || self.most_reserved > 0
+            || self.was_reserved
             || !self.reserved.is_empty()
             || !self.asks.is_empty()
             || self.constrained.is_some()

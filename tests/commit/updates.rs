@@ -98,7 +98,7 @@ fn held(engine: &Sequential, number: u32) -> Option<(ResourceVector, u32)> {
     let ledger = engine.ledger();
     let slot = ledger.live_container(ContainerId::new(APP, number))?;
     let container = ledger.container(slot);
-    Some((container.size.get(), container.version))
+    Some((container.size.get(), ledger.container_version(slot)))
 }
 
 fn live(engine: &Sequential, app: ApplicationId) -> Vec<u32> {
@@ -199,15 +199,13 @@ fn an_increase_is_placed_on_the_node_of_its_container_and_then_fetched() {
     assert_eq!(used(&engine, 0), [vec![3072, 2], vec![0, 0], vec![3072, 2]]);
     let events = engine.take_events();
     let [
-        Decision::Updated {
-            auxiliary, rest, ..
-        },
+        Decision::Updated { auxiliary, .. },
         Decision::Ended { container, .. },
     ] = events.as_slice()
     else {
         panic!("{events:?}");
     };
-    assert_eq!((auxiliary, rest.is_none()), (container, true));
+    assert_eq!((auxiliary.id, auxiliary.size.is_none()), (*container, true));
     assert!(
         fetch(&mut engine).finished.is_empty(),
         "it was never theirs"

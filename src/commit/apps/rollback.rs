@@ -19,7 +19,7 @@ impl Ledger {
             return false;
         };
         let container = self.container(slot);
-        let (node, size) = (container.node, container.full_size());
+        let (node, size) = (container.node, self.containers.full_size(slot));
         if size.fits_in(reported) {
             self.clock.confirm_increase(node, id);
         } else if reported.fits_in(&size) {

@@ -13,12 +13,12 @@
 use super::ask_steps::take;
 use crate::commit::containers::container::{Container, ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::containers::updates::GrantedUpdate;
-use crate::commit::event::LedgerEvent;
+use crate::commit::containers::updates::{ChangedContainer, GrantedUpdate};
+use crate::commit::event::{AuxiliaryContainer, LedgerEvent};
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::proposals::sink::next_number;
-use crate::id::{AppSlot, ContainerId, NameId, SchedulerKey, Set};
+use crate::id::{AppSlot, NameId, SchedulerKey, Set};
 use crate::queue::{
     AskReply, ContainerChange, ContainerUpdate, EndCause, PlaceAsk, UpdateError, UpdateKind,
     UpdateRefusal, UpdatedContainer,
@@ -105,17 +105,18 @@ impl Ledger {
         others: &Set<u32>,
     ) -> Result<Option<ResourceVector>, UpdateRefusal> {
         let slot = self.updatable(app, update.container);
-        let container = self.container(slot.ok_or(UpdateRefusal::InvalidContainerId)?);
-        if container.version != update.version {
+        let slot = slot.ok_or(UpdateRefusal::InvalidContainerId)?;
+        let (container, changed) = (self.container(slot), self.containers.changed(slot));
+        if changed.version != update.version {
             return Err(UpdateRefusal::IncorrectContainerVersionError);
         }
         if others.contains(&update.container) {
             return Err(UpdateRefusal::UpdateOutstandingError);
         }
-        let guaranteed = container.opportunistic.is_none();
+        let guaranteed = changed.opportunistic.is_none();
         let (size, decreases) = match &update.change {
             ContainerChange::Promote => {
-                return Ok((!guaranteed).then(|| container.full_size()));
+                return Ok(changed.opportunistic);
             }
             ContainerChange::Demote => return Ok(guaranteed.then(|| container.size.get())),
             ContainerChange::Increase(size) => (size, false),
@@ -142,6 +143,12 @@ impl Ledger {
         (!self.container(slot).is_auxiliary()).then_some(slot)
     }
 
+    /// How often a container was changed.
+    #[must_use]
+    pub fn container_version(&self, slot: ContainerSlot) -> u32 {
+        self.containers.changed(slot).version
+    }
+
     fn refuse_update(
         &self,
         app: AppSlot,
@@ -153,7 +160,7 @@ impl Ledger {
         reply.update_errors.push(UpdateError {
             update: update.clone(),
             refusal,
-            version: slot.map(|slot| self.container(slot).version),
+            version: slot.map(|slot| self.container_version(slot)),
         });
     }
 
@@ -300,8 +307,6 @@ impl Ledger {
             stamp,
             created_ms,
             give_back: GiveBack::Nothing,
-            version: 0,
-            opportunistic: None,
             ..shrinks
         };
         self.state.nodes[auxiliary.node].containers += 1;
@@ -355,9 +360,13 @@ impl Ledger {
         self.containers.get_mut(update.auxiliary).size = rest.into();
         let container = self.containers.get_mut(slot);
         container.size = charged.into();
-        container.opportunistic = opportunistic.map(Box::new);
-        container.version = container.version.saturating_add(1);
-        let (id, node, version) = (container.id, container.node, container.version);
+        let (id, node) = (container.id, container.node);
+        let version = self.container_version(slot).saturating_add(1);
+        let changed = ChangedContainer {
+            version,
+            opportunistic,
+        };
+        self.containers.set_changed(slot, changed);
         if kind == UpdateKind::Increase {
             self.clock.note_increased((node, id), held);
         }
@@ -371,10 +380,14 @@ impl Ledger {
             container: id,
             node: row.name.clone(),
             kind,
-            size: container.full_size(),
+            size: self.containers.full_size(slot),
             version,
         };
-        self.push_updated(&updated, charged, (auxiliary_id, rest));
+        let auxiliary = AuxiliaryContainer {
+            id: auxiliary_id,
+            size: rest,
+        };
+        self.push_updated(&updated, charged, auxiliary);
         Some(updated)
     }
 
@@ -382,7 +395,7 @@ impl Ledger {
         &mut self,
         updated: &UpdatedContainer,
         charged: ResourceVector,
-        (auxiliary, rest): (ContainerId, ResourceVector),
+        auxiliary: AuxiliaryContainer,
     ) {
         self.outbox.push(LedgerEvent::Updated {
             container: updated.container,
@@ -391,8 +404,7 @@ impl Ledger {
             size: updated.size,
             charged: Box::new(charged),
             version: updated.version,
-            auxiliary,
-            rest: Box::new(rest),
+            auxiliary: Box::new(auxiliary),
         });
     }
 

@@ -5,7 +5,7 @@
 use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey};
 use crate::proposer::Proposal;
 use crate::queue::PlaceAsk;
-use crate::resource::{PackedVector, ResourceVector};
+use crate::resource::PackedVector;
 
 /// A container, or a reservation of one.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Container {
     pub app: AppSlot,
     /// The key it was asked under.
     pub key: SchedulerKey,
-    /// Its size; that of the ask at the time it was first reserved or allocated.
+    /// Its size; that of the ask at the time it was first reserved or allocated. Nothing for an opportunistic one.
     pub size: PackedVector,
     /// The node.
     pub node: NodeSlot,
@@ -46,10 +46,6 @@ pub struct Container {
     pub give_back: GiveBack,
     /// Position among the containers that its application has not fetched, counted from its first.
     pub fetch_order: u32,
-    /// Counts its changes, from 0.
-    pub version: u32,
-    /// What it takes of its node beside guaranteed containers, where it is opportunistic; `size` is nothing then.
-    pub opportunistic: Option<Box<ResourceVector>>,
 }
 
 /// What a container had been asked with.
@@ -144,8 +140,6 @@ impl Container {
             borrowed: false,
             give_back: GiveBack::Nothing,
             fetch_order: 0,
-            version: 0,
-            opportunistic: None,
         }
     }
 
@@ -180,8 +174,6 @@ impl Container {
             borrowed: false,
             give_back: GiveBack::Anywhere(asked.1),
             fetch_order: 0,
-            version: 0,
-            opportunistic: None,
         }
     }
 
@@ -197,15 +189,6 @@ impl Container {
 }
 
 impl Container {
-    /// What it runs with: its charged size, or that of an opportunistic container.
-    #[must_use]
-    pub fn full_size(&self) -> ResourceVector {
-        match &self.opportunistic {
-            Some(size) => **size,
-            None => self.size.get(),
-        }
-    }
-
     /// Whether it stands for the change of another container, and ends with it.
     #[inline]
     #[must_use]

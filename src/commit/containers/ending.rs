@@ -64,7 +64,7 @@ impl Ledger {
         let increase = self.container(reserved);
         let same_app = increase.app == container.app && increase.id.app == container.id.app;
         let increases = increase.key.increases() == Some(container.id.number);
-        if same_app && increases && container.opportunistic.is_none() {
+        if same_app && increases && self.containers.changed(of).opportunistic.is_none() {
             let reason = UnreserveReason::with(Ending::of(cause));
             self.end_as(reserved, cause, reason);
         }

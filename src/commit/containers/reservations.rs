@@ -71,7 +71,7 @@ impl Containers {
             java_hash,
             size,
         });
-        asks.most_reserved = asks.most_reserved.max(asks.reserved.len());
+        asks.was_reserved = true;
         state.apps[app].part_mut(partition).reserved += size;
         state.nodes[node].reserved = Some(Reservation {
             app,

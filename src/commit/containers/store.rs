@@ -9,16 +9,17 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::container::{Container, ContainerState};
 use super::live::Live;
 use super::slab::Slab;
 use super::unfetched::Unfetched;
-use super::updates::{GrantedUpdate, GrantedUpdates};
+use super::updates::{ChangedContainer, GrantedUpdate, GrantedUpdates};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, ContainerId, NodeSlot};
 use crate::queue::{AskReply, EndCause};
+use crate::resource::ResourceVector;
 
 /// Room that a list keeps from one use to the next.
 const KEPT: usize = 64;
@@ -34,6 +35,8 @@ pub(in crate::commit) struct Containers {
     created: u64,
     by_app: Vec<OfApp>,
     by_node: Vec<OfNode>,
+    /// Those that were changed. Few are, and records of all others stay small.
+    changed: BTreeMap<ContainerSlot, ChangedContainer>,
     /// Nodes that have something to report since the list was last taken, where that is noted.
     newly_due: Option<Vec<NodeSlot>>,
 }
@@ -89,6 +92,26 @@ impl Containers {
     #[inline]
     pub(in crate::commit) fn get_mut(&mut self, slot: ContainerSlot) -> &mut Container {
         &mut self.records[slot.0 as usize]
+    }
+
+    /// What changes have made of a container so far.
+    pub(in crate::commit) fn changed(&self, slot: ContainerSlot) -> ChangedContainer {
+        self.changed.get(&slot).cloned().unwrap_or_default()
+    }
+
+    /// Sets what changes have made of a container.
+    pub(in crate::commit) fn set_changed(
+        &mut self,
+        slot: ContainerSlot,
+        changed: ChangedContainer,
+    ) {
+        self.changed.insert(slot, changed);
+    }
+
+    /// What a container runs with: its charged size, or that of an opportunistic container.
+    pub(in crate::commit) fn full_size(&self, slot: ContainerSlot) -> ResourceVector {
+        let opportunistic = self.changed(slot).opportunistic;
+        opportunistic.unwrap_or_else(|| self.get(slot).size.get())
     }
 
     /// Position of the next container in the order of creation, which is used up by that.
@@ -242,6 +265,9 @@ impl Containers {
             if container.state == ContainerState::Done && !container.on_node {
                 container.state = ContainerState::Gone;
                 self.free.push(slot.0);
+                if !self.changed.is_empty() {
+                    self.changed.remove(&slot);
+                }
             }
         }
         self.ended = emptied(ended);

@@ -11,7 +11,16 @@ use std::collections::BTreeMap;
 use super::slot::ContainerSlot;
 use crate::id::{ContainerId, java_order};
 use crate::queue::UpdateKind;
-use crate::resource::PackedVector;
+use crate::resource::{PackedVector, ResourceVector};
+
+/// What changes have made of a container.
+#[derive(Clone, Debug, Default)]
+pub(in crate::commit) struct ChangedContainer {
+    /// Counts its changes, from 0.
+    pub(in crate::commit) version: u32,
+    /// What it takes of its node beside guaranteed containers, where it is opportunistic.
+    pub(in crate::commit) opportunistic: Option<ResourceVector>,
+}
 
 /// A change that was granted.
 #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@ use super::registration::NodeError;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::apps::lifecycle::{SubmitError, check_new, named_queue, priority_of};
 use crate::commit::containers::container::{Container, ContainerState, GiveBack};
+use crate::commit::containers::updates::ChangedContainer;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::id::{
@@ -204,9 +205,14 @@ impl Ledger {
             borrowed: false,
             give_back: GiveBack::Nothing,
             fetch_order: 0,
-            version: running.version,
-            opportunistic: running.opportunistic.then(|| Box::new(full)),
         });
+        if running.version > 0 || running.opportunistic {
+            let changed = ChangedContainer {
+                version: running.version,
+                opportunistic: running.opportunistic.then_some(full),
+            };
+            self.containers.set_changed(slot, changed);
+        }
         self.containers.list_running(slot);
         let row = &mut self.state.nodes[node];
         row.free -= size;

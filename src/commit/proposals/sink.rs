@@ -102,7 +102,7 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
     fn list_increase(&mut self, slot: ContainerSlot, of: u32) {
         let app = self.proposal.app;
         let grows = self.containers.live(app, of);
-        let kind = grows.map(|grows| match self.containers.get(grows).opportunistic {
+        let kind = grows.map(|grows| match self.containers.changed(grows).opportunistic {
             Some(_) => UpdateKind::Promote,
             None => UpdateKind::Increase,
         });

@@ -203,6 +203,9 @@ impl KeptReservations {
 
     /// Nothing is known any more of the reservations of an application.
     pub(super) fn forget(&mut self, app: AppSlot) {
+        if self.groups.is_empty() {
+            return;
+        }
         while let Some((&of, &group)) = self.by_key.range((app, SchedulerKey::FIRST)..).next()
             && of.0 == app
         {
