@@ -5,8 +5,7 @@ use super::finding::{Finding, amounts};
 use super::reason::Reason;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::policy::{
-    Limits, child_limit, compute_user_limit, master_limit, passes_maximum, user_master_limits,
-    user_value,
+    Limits, child_limit, compute_user_limit, passes_maximum, user_master_limits, user_value,
 };
 use crate::queue::{App, AppStage, Exclusivity, LimitKind};
 use crate::resource::{MAX_TYPES, ResourceVector};
@@ -20,7 +19,8 @@ pub(super) fn of_master(state: &State, app: &App) -> Finding {
     let queue = &state.queues[app.leaf];
     let path = &queue.settings.path;
     let known = queue.as_leaf().parts[partition].master_limit;
-    let limit = known.unwrap_or_else(|| master_limit(state, app.leaf, partition));
+    // As activation, which reads 0 where no limit was computed.
+    let limit = known.unwrap_or_default();
     let used = queue.part(partition).master_used.get();
     let asked = amounts(&size, types);
     let said = |whose: &str, used: &ResourceVector, limit: &ResourceVector| {

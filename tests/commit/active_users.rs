@@ -73,6 +73,37 @@ fn a_new_node_counts_no_users_for_an_application_whose_user_was_dropped() {
     assert_eq!(active_users(&StateView::of(engine.ledger())), 1);
 }
 
+#[test]
+fn a_leaf_has_no_limit_for_masters_on_a_label_that_it_may_not_use() {
+    let label = PartitionSpec {
+        name: "y".to_owned(),
+        exclusive: true,
+    };
+    let settings = settings(&[
+        ("root.accessible-node-labels.y.capacity", "100"),
+        ("root.a.accessible-node-labels.y.capacity", "100"),
+        ("root.a.accessible-node-labels", " "),
+    ]);
+    let mut engine = Sequential::new(settings, &[label]).unwrap();
+    engine
+        .add_node(&NodeSpec::new(node("h1"), of(8192, 8)))
+        .unwrap();
+    let spec = AppSpec::new(app(1), "root.a", "ann").with_master(of(1024, 1));
+    engine.submit(&spec).unwrap();
+    let report = NodeReport::AsExpected;
+    engine.heartbeat(&node("h1"), &report).unwrap();
+    // The master is counted on the label from now on.
+    engine.relabel_node(&node("h1"), "y").unwrap();
+    // It is activated anew, as the only one of its leaf.
+    engine.move_app(app(1), "root.a").unwrap();
+    let view = StateView::of(engine.ledger());
+    let leaf = &view.queues[1];
+    assert_eq!(leaf.leaf.as_ref().unwrap().active_apps, 1);
+    let on = &leaf.labels["y"];
+    assert!(on.am_used.is_some());
+    assert_eq!((&on.am_limit, &on.user_am_limit), (&None, &None));
+}
+
 /// What a leaf knows about a user.
 fn record(engine: &Sequential, path: &str, user: &str) -> Option<UserView> {
     let queues = StateView::of(engine.ledger()).queues;

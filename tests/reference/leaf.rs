@@ -130,7 +130,7 @@ impl Scheduler {
         self.queues[q].caps.get(p).map_or(0.0, |c| c.am_percent)
     }
 
-    fn compute_am_limit(&mut self, q: QueueIdx, p: &str) -> Res {
+    fn compute_am_limit(&mut self, q: QueueIdx, p: &str) {
         let guaranteed = self.eff_min(q, p);
         let current = if p.is_empty() {
             self.queues[q].queue_limit.clone()
@@ -145,8 +145,14 @@ impl Scheduler {
         let limit = self
             .rc
             .times_up(&usable, self.am_percent(q, p), &self.minimum);
-        self.queues[q].am_limit.insert(p.to_owned(), limit.clone());
-        limit
+        self.queues[q].am_limit.insert(p.to_owned(), limit);
+    }
+
+    /// The limit as it was computed last, and 0 from now on where it never was.
+    fn known_am_limit(&mut self, q: QueueIdx, p: &str) -> Res {
+        let none = self.zero.clone();
+        let known = &mut self.queues[q].am_limit;
+        known.entry(p.to_owned()).or_insert(none).clone()
     }
 
     fn compute_user_am_limit(&mut self, q: QueueIdx, p: &str, user: &str) -> Res {
@@ -202,8 +208,7 @@ impl Scheduler {
                 self.apps[&a].am_res.clone(),
             );
             let name = self.apps[&a].user.clone();
-            let known = self.queues[q].am_limit.get(&p).cloned();
-            let top = known.unwrap_or_else(|| self.compute_am_limit(q, &p));
+            let top = self.known_am_limit(q, &p);
             let am_used = of(&self.queues[q].am_used, &p, &self.zero);
             let free_pass = self.queues[q].active.is_empty()
                 || !self.rc.more(&self.cluster, &am_used, &self.zero);
@@ -243,9 +248,7 @@ impl Scheduler {
         }
         let (p, user) = (app.am_partition.clone(), app.user.clone());
         let q = app.moving_from.unwrap_or(q);
-        if !self.queues[q].am_limit.contains_key(&p) {
-            self.compute_am_limit(q, &p);
-        }
+        self.known_am_limit(q, &p);
         self.compute_user_am_limit(q, &p, &user);
     }
 

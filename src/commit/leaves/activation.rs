@@ -277,7 +277,8 @@ pub(in crate::commit) fn update_stage(state: &mut State, app: AppSlot) {
     state.apps[app].stage = stage;
 }
 
-/// Partitions that a leaf may use and knows, the default one included.
+/// Partitions that a leaf may use and has figures for, the default one included.
+// As AbstractCSQueue.getNodeLabelsForQueue.
 fn partitions_of(state: &State, leaf: QueueSlot) -> Vec<PartitionId> {
     let queue = &state.queues[leaf];
     let any = queue.settings.accessible == Accessible::All;
@@ -287,7 +288,8 @@ fn partitions_of(state: &State, leaf: QueueSlot) -> Vec<PartitionId> {
             let part = queue.part(partition);
             partition == PartitionId::DEFAULT
                 || if any {
-                    part.known || part.counted
+                    let limited = queue.as_leaf().parts[partition].master_limit.is_some();
+                    part.known || part.counted || limited
                 } else {
                     part.accessible
                 }
@@ -295,22 +297,20 @@ fn partitions_of(state: &State, leaf: QueueSlot) -> Vec<PartitionId> {
         .collect()
 }
 
+/// The limit as it was computed last, and 0 from now on where it never was.
+// As AbstractLeafQueue.getAMResourceLimitPerPartition, which reads 0 and not null there. What is computed from it
+// is kept, so that the leaf has figures on the partition from now on.
 fn known_master_limit(
     state: &mut State,
     leaf: QueueSlot,
     partition: PartitionId,
 ) -> ResourceVector {
-    let known = state.queues[leaf].as_leaf().parts[partition].master_limit;
-    known.unwrap_or_else(|| compute_master_limit(state, leaf, partition))
+    let part = &mut state.queues[leaf].as_leaf_mut().parts[partition];
+    *part.master_limit.get_or_insert(ResourceVector::NONE)
 }
 
-fn compute_master_limit(
-    state: &mut State,
-    leaf: QueueSlot,
-    partition: PartitionId,
-) -> ResourceVector {
+fn compute_master_limit(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
     let limit = master_limit(state, leaf, partition);
     let users = state.queues[leaf].as_leaf_mut();
     users.parts[partition].master_limit = Some(limit);
-    limit
 }
