@@ -97,8 +97,8 @@ impl Player<'_> {
                 continue;
             };
             let ledger = self.engine.ledger();
-            let held = ledger.live_container(ContainerId::new(id, number));
-            let held = held.map(|slot| ledger.container(slot));
+            let slot = ledger.live_container(ContainerId::new(id, number));
+            let held = slot.map(|slot| ledger.container(slot));
             let grows = |size: &ResourceVector| !update.res.0.fits_in(size);
             let change = match update.change {
                 scenario::Change::Increase => ContainerChange::Increase(update.res.0),
@@ -117,7 +117,7 @@ impl Player<'_> {
                 container: number,
                 version: update
                     .version
-                    .or(held.map(|held| held.version))
+                    .or(slot.map(|slot| ledger.container_version(slot)))
                     .unwrap_or(0),
                 change,
             });
