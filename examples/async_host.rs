@@ -8,7 +8,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Awaited, ContainerId, Decision, Engine, EngineEnd,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Engine, EngineEnd, EventStream,
     HandOut, Mode, NodeSpec, ResourceVector, example,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -40,6 +40,7 @@ async fn run() -> Result<usize, Failure> {
         let total = ResourceVector::of(&[16_384, 16]);
         engine.add_node(NodeSpec::new(format!("n{i}:8041").parse()?, total))?;
     }
+    let events = engine.event_stream().ok_or("the events were taken")?;
     let engine = Arc::new(engine);
     let (mut senders, mut masters) = (Senders::new(), Vec::new());
     for app in (1..=APPS).map(ApplicationId::new) {
@@ -47,7 +48,7 @@ async fn run() -> Result<usize, Failure> {
         senders.insert(app, sender);
         masters.push(tokio::spawn(master(Arc::clone(&engine), app, containers)));
     }
-    let reader = tokio::spawn(read_events(Arc::clone(&engine), senders));
+    let reader = tokio::spawn(read_events(events, senders));
     let mut placed = 0;
     for master in masters {
         placed += master.await??;
@@ -65,29 +66,27 @@ async fn master(
     app: ApplicationId,
     mut containers: UnboundedReceiver<ContainerId>,
 ) -> Result<usize, Failure> {
-    engine.submit(AppSpec::new(app, "root.a", "ann"))?;
+    let spec = AppSpec::new(app, "root.a", "ann");
+    engine.submit_async(spec).await?;
     let count = i32::try_from(CONTAINERS)?;
     let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), count);
-    engine.ask(app, AskCall::asking(vec![ask]))?;
+    engine.ask_async(app, AskCall::asking(vec![ask])).await?;
     let mut got = 0;
     while got < CONTAINERS && containers.recv().await.is_some() {
         got += 1;
     }
-    engine.finish_app(app)?;
+    engine.finish_app_async(app).await?;
     Ok(got)
 }
 
-/// Takes every event once, and passes containers on to their applications.
-async fn read_events(engine: Arc<Engine>, senders: Senders) {
-    let mut events = Vec::new();
-    while engine.next_events(&mut events).await != Awaited::Ended {
-        for event in events.drain(..) {
-            if let Decision::Allocated { container, .. } = event
-                && let Some(sender) = senders.get(&container.app)
-            {
-                // An application that ended reads no more.
-                sender.send(container).ok();
-            }
+/// Passes containers on to their applications, until the engine ends.
+async fn read_events(mut events: EventStream, senders: Senders) {
+    while let Some(event) = events.next_event().await {
+        if let Decision::Allocated { container, .. } = event
+            && let Some(sender) = senders.get(&container.app)
+        {
+            // An application that ended reads no more.
+            sender.send(container).ok();
         }
     }
 }

@@ -17,6 +17,7 @@ mod time_slicing;
 pub use handles::ending::EngineEnd;
 pub use handles::engine::Threaded;
 pub use handles::event_reader::{Awaited, DeliveredEvents};
+pub use handles::event_stream::{EventStream, StreamTimeout};
 pub use handles::looks::CallError;
 pub use handles::monitor::{Access, Monitor};
 pub use handles::start::{Mode, Placement, Running, StartError};

@@ -2,8 +2,9 @@
 //!
 //! Tests: `tests/commit/operations.rs`.
 
-use super::handles::command::{Command, answer};
+use super::handles::command::Command;
 use super::handles::looks::CallError;
+use super::handles::reply::answer;
 use super::{Attempt, Sequential, Threaded};
 use crate::commit::{
     AppError, AskError, MovedApps, NodeError, PartitionSpec, Recovered, SubmitError,

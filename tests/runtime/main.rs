@@ -8,6 +8,7 @@ mod engines;
 mod trees;
 
 mod alternates;
+mod async_calls;
 mod caller_runs;
 mod callers;
 mod deliveries;

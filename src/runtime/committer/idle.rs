@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 use super::Committer;
-use crate::runtime::handles::command::{Reply, answer};
+use crate::runtime::handles::reply::{Reply, answer};
 use crate::sync::{Parker, SPINS, spin_loop};
 use crate::time::Clock;
 

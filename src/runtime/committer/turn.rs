@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::Committer;
 use super::caller_runs::CallerRuns;
 use super::inline_scheduling::Served;
-use crate::runtime::handles::command::{Command, ShowCall, answer};
+use crate::runtime::handles::command::{Command, ShowCall};
+use crate::runtime::handles::reply::answer;
 use crate::sync::{Received, SPINS, spin_loop};
 use crate::time::Clock;
 

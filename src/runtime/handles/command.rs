@@ -14,7 +14,7 @@ use crate::commit::{
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
-use crate::sync::{InboxSender, Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use crate::sync::{InboxSender, TryRecvError, TrySendError};
 use crate::time::SystemClock;
 
 use crate::runtime::Sequential;
@@ -22,13 +22,11 @@ use crate::runtime::committer::caller_runs::CommitterAccess;
 use crate::runtime::committer::idle::look_out;
 use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
 use crate::runtime::handles::looks::{CallError, LedgerQuery, Looks};
+use crate::runtime::handles::reply::{Reply, answer, reply};
 use crate::runtime::operations::LedgerChange;
 
 /// Times that rows are copied ahead of a snapshot at most.
 const COPIED_AHEAD: usize = 4096;
-
-/// Where the answer to a command goes.
-pub(in crate::runtime) type Reply<T> = SyncSender<T>;
 
 /// Calls of applications with room for their answers. Their lists are made and dropped by the caller's
 /// thread: memory that another thread gives back costs both.
@@ -254,11 +252,6 @@ fn take_report(
     }
 }
 
-/// Sends an answer; the caller may have given up.
-pub(in crate::runtime) fn answer<T>(reply: &Reply<T>, value: T) {
-    drop(reply.try_send(value));
-}
-
 /// The way to the committer, for everybody; clones lead to the same one.
 #[derive(Clone, Debug)]
 pub(in crate::runtime) struct Commands {
@@ -277,6 +270,16 @@ impl Commands {
             committer,
             looks: Looks::new(),
         }
+    }
+
+    /// The way into the inbox, for calls that do not wait for room in it.
+    pub(super) fn inbox(&self) -> &InboxSender<Command> {
+        &self.inbox
+    }
+
+    /// Has the committer carry out what is in the inbox, on this thread if it is free.
+    pub(super) fn run(&self) {
+        self.committer.run_commands();
     }
 
     /// The way into the inbox alone, where nobody runs the committer but the caller.
@@ -351,7 +354,7 @@ impl Commands {
         if self.are_inside() {
             return Err(CallError::Reentrant);
         }
-        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
+        let (reply, answer) = reply();
         self.send(command(reply))?;
         self.committer.run_commands();
         if awake.is_zero() {

@@ -5,12 +5,13 @@
 use std::sync::{Arc as StdArc, PoisonError};
 use std::time::Duration;
 
-use super::command::{AskBatch, AttributeChange, Command, Commands, Reply, ShowCall};
+use super::command::{AskBatch, AttributeChange, Command, Commands, ShowCall};
 use super::cores::{CoreSlot, Cores};
 use super::engine_clock::EngineClock;
-use super::event_reader::EventReader;
+use super::event_reader::EventQueue;
 use super::looks::CallError;
 use super::monitor::MonitorHandle;
+use super::reply::Reply;
 use super::start::{Mode, Running, StartError};
 use crate::cluster::{AttributeMapping, Attributes};
 use crate::commit::{
@@ -43,8 +44,7 @@ pub struct Threaded {
     /// How long callers look out for answers and events before they sleep.
     pub(in crate::runtime) awake: Duration,
     pub(in crate::runtime) snapshots: Published<Snapshot>,
-    pub(in crate::runtime) events: Mutex<EventReader>,
-    pub(in crate::runtime) event_parker: Parker,
+    pub(in crate::runtime) events: StdArc<EventQueue>,
     outcomes: CounterReader<CommitOutcome>,
     latencies: Mutex<Collector>,
     pub(in crate::runtime) panics: PanicLog,
@@ -105,8 +105,7 @@ impl Threaded {
             awake: running.awake,
             commands: parts.commands,
             snapshots: parts.snapshots,
-            events: Mutex::new(parts.events.0),
-            event_parker: parts.events.1,
+            events: StdArc::new(EventQueue::new(parts.events, running.awake)),
             outcomes: parts.outcomes,
             latencies: Mutex::new(parts.collector),
             panics: parts.panics,

@@ -12,7 +12,7 @@ use crate::runtime::Threaded;
 use crate::runtime::committer::delivery::{EventBatch, LastBatch};
 use crate::runtime::committer::idle::look_out;
 use crate::runtime::proposer::wait;
-use crate::sync::{MutexGuard, Parked, Received, RingReceiver, RingSender};
+use crate::sync::{Mutex, MutexGuard, Parked, Parker, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};
 
 /// A delivery of events to the readers: when it happened, whenever they read it.
@@ -43,7 +43,7 @@ pub enum Awaited {
     Some,
     /// There were none in time.
     TimedOut,
-    /// The engine ended, and all its events were taken.
+    /// The engine ended and all its events were taken, or the stream of events has them.
     Ended,
 }
 
@@ -55,6 +55,15 @@ impl Awaited {
     }
 }
 
+/// Who takes events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taker {
+    /// A call of the engine. It gets nothing once the stream is taken.
+    Call,
+    /// The stream.
+    Stream,
+}
+
 /// What readers of events share.
 #[derive(Debug)]
 pub(in crate::runtime) struct EventReader {
@@ -62,6 +71,8 @@ pub(in crate::runtime) struct EventReader {
     /// What found no room in the ring when the engine ended; complete once the ring is finished.
     last: LastBatch,
     spent: RingSender<Vec<LedgerEvent>>,
+    /// Whether the stream was taken, which has all events from then on.
+    is_taken: bool,
 }
 
 impl EventReader {
@@ -74,15 +85,25 @@ impl EventReader {
             batches,
             last,
             spent,
+            is_taken: false,
         }
+    }
+
+    /// Whether there is anything for a taker to take.
+    fn serves(&self, taker: Taker) -> bool {
+        taker == Taker::Stream || !self.is_taken
     }
 
     /// Takes over what was delivered. Whether more may come.
     fn append(
         &mut self,
+        taker: Taker,
         events: &mut Vec<LedgerEvent>,
         mut on_batch: impl FnMut(DeliveredEvents),
     ) -> bool {
+        if !self.serves(taker) {
+            return false;
+        }
         let mut append = |batch: &mut EventBatch| {
             events.append(&mut batch.events);
             on_batch(DeliveredEvents {
@@ -110,14 +131,108 @@ impl EventReader {
     }
 }
 
-impl Threaded {
-    fn event_reader(&self) -> MutexGuard<'_, EventReader> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+/// Delivered events, and where readers wait for them. The engine has it, and the stream that was taken of it.
+#[derive(Debug)]
+pub(in crate::runtime) struct EventQueue {
+    reader: Mutex<EventReader>,
+    parker: Parker,
+    /// How long a reader looks out before it sleeps.
+    awake: Duration,
+}
+
+impl EventQueue {
+    pub(in crate::runtime) fn new(
+        (reader, parker): (EventReader, Parker),
+        awake: Duration,
+    ) -> Self {
+        Self {
+            reader: Mutex::new(reader),
+            parker,
+            awake,
+        }
     }
 
+    fn reader(&self) -> MutexGuard<'_, EventReader> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the right to all events; whether nobody had it.
+    pub(super) fn take(&self) -> bool {
+        !std::mem::replace(&mut self.reader().is_taken, true)
+    }
+
+    /// Takes over what was delivered, once there is anything.
+    pub(super) fn wait(
+        &self,
+        taker: Taker,
+        events: &mut Vec<LedgerEvent>,
+        patience: Duration,
+    ) -> Awaited {
+        let (before, clock) = (events.len(), SystemClock::new());
+        loop {
+            let more = self.reader().append(taker, events, |_| {});
+            let waited = Duration::from_nanos(clock.now_ns());
+            if events.len() > before {
+                return Awaited::Some;
+            }
+            if !more {
+                return Awaited::Ended;
+            }
+            if waited >= patience {
+                return Awaited::TimedOut;
+            }
+            self.sleep_until_news(taker, &clock, patience - waited);
+        }
+    }
+
+    /// The same for a task, which is woken otherwise.
+    pub(super) fn poll(
+        &self,
+        taker: Taker,
+        events: &mut Vec<LedgerEvent>,
+        context: &Context<'_>,
+    ) -> Poll<Awaited> {
+        let before = events.len();
+        loop {
+            let more = self.reader().append(taker, events, |_| {});
+            if events.len() > before {
+                return Poll::Ready(Awaited::Some);
+            }
+            if !more {
+                return Poll::Ready(Awaited::Ended);
+            }
+            let registered = self
+                .parker
+                .register(context.waker(), || self.has_news(taker));
+            if registered == Parked::NotReady {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Whether a taker has a reason to look.
+    fn has_news(&self, taker: Taker) -> bool {
+        let reader = self.reader();
+        !reader.serves(taker) || reader.batches.has_news()
+    }
+
+    /// Sleeps until a batch comes, the ring ends, or the time is over.
+    fn sleep_until_news(&self, taker: Taker, clock: &SystemClock, left: Duration) {
+        // The lock is held for a look alone.
+        let ready = || self.has_news(taker);
+        if !look_out(clock, self.awake.min(left), || false, ready) {
+            wait(&self.parker, Some(left), ready);
+        }
+    }
+}
+
+impl Threaded {
     /// Hands over what happened since the last call, in order. Events wait in a bounded queue;
     /// when it is full, no proposal is committed until they are read. A call may be answered shortly before its
     /// events are delivered; after [`Threaded::quiesce`] they are.
+    ///
+    /// Once the [stream](Self::event_stream) is taken this and the other calls here get no events, and a wait comes
+    /// to [`Awaited::Ended`]. One that had begun before notices it with the next delivery.
     pub fn take_events(&self) -> Vec<LedgerEvent> {
         let mut events = Vec::new();
         self.append_events(&mut events);
@@ -126,7 +241,7 @@ impl Threaded {
 
     /// The same as [`Threaded::take_events`], added to a list that the caller keeps.
     pub fn append_events(&self, events: &mut Vec<LedgerEvent>) {
-        self.event_reader().append(events, |_| {});
+        self.events.reader().append(Taker::Call, events, |_| {});
     }
 
     /// The same as [`Threaded::append_events`], with the moments at which they were delivered: exact
@@ -136,8 +251,8 @@ impl Threaded {
         events: &mut Vec<LedgerEvent>,
         deliveries: &mut Vec<DeliveredEvents>,
     ) {
-        self.event_reader()
-            .append(events, |delivery| deliveries.push(delivery));
+        let on_batch = |delivery| deliveries.push(delivery);
+        self.events.reader().append(Taker::Call, events, on_batch);
     }
 
     /// The same as [`Threaded::append_events`], once there are any: waits until something happens,
@@ -163,21 +278,7 @@ impl Threaded {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn await_events(&self, events: &mut Vec<LedgerEvent>, patience: Duration) -> Awaited {
-        let (before, clock) = (events.len(), SystemClock::new());
-        loop {
-            let more = self.event_reader().append(events, |_| {});
-            let waited = Duration::from_nanos(clock.now_ns());
-            if events.len() > before {
-                return Awaited::Some;
-            }
-            if !more {
-                return Awaited::Ended;
-            }
-            if waited >= patience {
-                return Awaited::TimedOut;
-            }
-            self.sleep_until_news(&clock, patience - waited);
-        }
+        self.events.wait(Taker::Call, events, patience)
     }
 
     /// Waits as [`Threaded::await_events`], and takes no event: for a reader that has to take them in order with others.
@@ -185,24 +286,16 @@ impl Threaded {
     pub fn look_for_events(&self, patience: Duration) -> Awaited {
         let clock = SystemClock::new();
         loop {
-            if self.event_reader().batches.has_news() {
-                let runs = self.is_running();
+            if self.events.has_news(Taker::Call) {
+                let runs = self.is_running() && self.events.reader().serves(Taker::Call);
                 return if runs { Awaited::Some } else { Awaited::Ended };
             }
             let waited = Duration::from_nanos(clock.now_ns());
             if waited >= patience {
                 return Awaited::TimedOut;
             }
-            self.sleep_until_news(&clock, patience - waited);
-        }
-    }
-
-    /// Sleeps until a batch comes, the ring ends, or the time is over.
-    fn sleep_until_news(&self, clock: &SystemClock, left: Duration) {
-        // The lock is held for a look alone.
-        let ready = || self.event_reader().batches.has_news();
-        if !look_out(clock, self.awake.min(left), || false, ready) {
-            wait(&self.event_parker, Some(left), ready);
+            self.events
+                .sleep_until_news(Taker::Call, &clock, patience - waited);
         }
     }
 
@@ -216,20 +309,7 @@ impl Threaded {
         events: &mut Vec<LedgerEvent>,
         context: &Context<'_>,
     ) -> Poll<Awaited> {
-        let before = events.len();
-        loop {
-            let more = self.event_reader().append(events, |_| {});
-            if events.len() > before {
-                return Poll::Ready(Awaited::Some);
-            }
-            if !more {
-                return Poll::Ready(Awaited::Ended);
-            }
-            let ready = || self.event_reader().batches.has_news();
-            if self.event_parker.register(context.waker(), ready) == Parked::NotReady {
-                return Poll::Pending;
-            }
-        }
+        self.events.poll(Taker::Call, events, context)
     }
 
     /// [`Threaded::poll_events`] as a future: what a task awaits in a loop until it comes to [`Awaited::Ended`]. A

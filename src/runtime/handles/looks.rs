@@ -8,7 +8,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
-use super::command::{Reply, answer};
+use super::reply::{Reply, answer};
 use crate::commit::{AppError, AskError, Ledger, NodeError, RefreshError, SubmitError};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, ThreadId, thread_id};
 

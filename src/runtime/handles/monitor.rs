@@ -9,16 +9,17 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::command::{Command, Commands, Reply, answer};
+use super::command::{Command, Commands};
 use super::engine::Threaded;
 use super::engine_clock::EngineClock;
 use super::looks::CallError;
+use super::reply::{Reply, answer, reply};
 use super::start::StartError;
 use crate::commit::{Ledger, PreemptionRound, Verdicts};
 use crate::runtime::panics::PanicLog;
 use crate::sync::{
     Arc, AtomicU64, InboxReceiver, InboxSender, Ordering, Parked, Parker, Received, Shutdown,
-    TrySendError, Waker, inbox, parking, sync_channel,
+    TrySendError, Waker, inbox, parking,
 };
 use crate::time::Clock;
 
@@ -95,7 +96,7 @@ impl MonitorHandle {
     }
 
     fn call<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Option<T> {
-        let (reply, answer) = sync_channel(1);
+        let (reply, answer) = reply();
         let mut request = request(reply);
         loop {
             match self.requests.try_send(request) {
@@ -398,9 +399,9 @@ mod tests {
     fn who_waits_behind_a_message_that_panics_gets_an_answer() {
         let (requests, watcher, _owner) = watcher();
         let (panics, rounds) = (watcher.panics.clone(), Arc::clone(&watcher.rounds));
-        let (answer, taken) = sync_channel(1);
-        let (asked, decided) = sync_channel(1);
-        let (late, never) = sync_channel(1);
+        let (answer, taken) = reply();
+        let (asked, decided) = reply();
+        let (late, never) = reply();
         for request in [
             Request::Message(Box::new(()), answer),
             Request::Now(asked),

@@ -10,11 +10,12 @@ use crate::id::{ApplicationId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport};
 use crate::runtime::Sequential;
 use crate::runtime::committer::Committer;
-use crate::runtime::handles::command::{AskBatch, Command, Reply};
+use crate::runtime::handles::command::{AskBatch, Command};
 use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
+use crate::runtime::handles::reply::{Reply, reply};
 use crate::runtime::handles::start::{Mode, Running};
 use crate::runtime::parts::EngineParts;
-use crate::sync::{InboxSender, Receiver, sync_channel};
+use crate::sync::InboxSender;
 use crate::time::ManualClock;
 
 /// A committer that nobody else runs, and the way to it.
@@ -70,7 +71,7 @@ impl Desk {
     }
 
     fn send<T: 'static>(&self, command: impl FnOnce(Reply<T>) -> Command) -> DeskAnswer<T> {
-        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
+        let (reply, answer) = reply();
         // There is room for far more commands than anybody sends here.
         drop(self.inbox.try_send(command(reply)));
         DeskAnswer(Box::new(move || answer.try_recv().ok()))
