@@ -278,7 +278,7 @@ impl Sequential {
         let committed = self.ledger.commit(&outcome, &self.seen);
         match &outcome {
             Outcome::Skipped(_) => self.standstill.note_change(),
-            _ => self.note_pass(&outcome),
+            _ => self.note_changed(self.changed_by(&outcome)),
         }
         self.seen.clear();
         !outcome.keeps_reservation() || !committed.is_committed()
@@ -299,11 +299,12 @@ impl Sequential {
     }
 
     /// Has the keys that a commit may change know which reservations were counted as kept.
-    fn apply_before(&mut self, outcome: &Outcome) {
+    #[inline]
+    fn apply_before(&mut self, changed: Changed) {
         if self.standstill.keeps_none() {
             return;
         }
-        let app = match self.changed_by(outcome) {
+        let app = match changed {
             Changed::Counters => return,
             Changed::App(app) => Some(app),
             Changed::Any => None,
@@ -313,8 +314,9 @@ impl Sequential {
     }
 
     /// Notes what a pass and its commit changed.
-    fn note_pass(&mut self, outcome: &Outcome) {
-        match self.changed_by(outcome) {
+    #[inline]
+    fn note_changed(&mut self, changed: Changed) {
+        match changed {
             Changed::Counters => self.standstill.note_other_change(),
             Changed::App(app) => self.standstill.note_change_of(app),
             Changed::Any => self.standstill.note_change(),
@@ -322,6 +324,7 @@ impl Sequential {
     }
 
     /// Of which applications a pass and its commit change more than counters.
+    #[inline]
     fn changed_by(&self, outcome: &Outcome) -> Changed {
         let ends_apps = |seen: &Observation| matches!(seen, Observation::UserUnknown { .. });
         match outcome {
@@ -348,14 +351,14 @@ impl Sequential {
         self.standstill
             .note_outcome(matches!(outcome, Outcome::Proposed(_)));
         let still = matches!(outcome, Outcome::Skipped(_)) && is_still(&self.seen);
-        if still {
-            self.learn(if watched { lesson } else { Lesson::None });
-        } else {
-            self.apply_before(&outcome);
+        let changed = (!still).then(|| self.changed_by(&outcome));
+        match changed {
+            Some(changed) => self.apply_before(changed),
+            None => self.learn(if watched { lesson } else { Lesson::None }),
         }
         let committed = self.ledger.commit(&outcome, &self.seen);
-        if !still {
-            self.note_pass(&outcome);
+        if let Some(changed) = changed {
+            self.note_changed(changed);
         }
         self.seen.clear();
         let refused = match committed {
