@@ -89,6 +89,13 @@ fn change(engine: &mut Sequential, updates: &[ContainerUpdate]) -> AskReply {
         .unwrap()
 }
 
+/// Runs a container of 2,048 MiB and 2 vcores, which gets this number, and has the node grant it to grow.
+fn grow(engine: &mut Sequential, number: u32, to: ResourceVector) {
+    run_on(engine, APP, 0, size(2, 2), 1);
+    change(engine, &[update(number, 0, ContainerChange::Increase(to))]);
+    beat(engine, 0);
+}
+
 fn fetch(engine: &mut Sequential) -> AskReply {
     engine.ask(APP, &AskCall::default()).unwrap()
 }
@@ -290,12 +297,7 @@ fn changes_are_refused_one_by_one_in_the_order_of_the_checks() {
 #[test]
 fn a_change_that_waits_to_be_fetched_refuses_another_one() {
     let mut engine = cluster();
-    run_on(&mut engine, APP, 0, size(2, 2), 1);
-    change(
-        &mut engine,
-        &[update(1, 0, ContainerChange::Increase(size(3, 2)))],
-    );
-    beat(&mut engine, 0);
+    grow(&mut engine, 1, size(3, 2));
     let again = update(1, 0, ContainerChange::Decrease(size(1, 1)));
     let reply = change(&mut engine, std::slice::from_ref(&again));
     let refusal = UpdateRefusal::UpdateOutstandingError;
@@ -424,12 +426,7 @@ fn the_end_of_a_container_drops_the_reservation_of_its_increase_and_no_other() {
 #[test]
 fn what_was_granted_to_a_container_that_ended_is_given_back() {
     let mut engine = cluster();
-    run_on(&mut engine, APP, 0, size(2, 2), 1);
-    change(
-        &mut engine,
-        &[update(1, 0, ContainerChange::Increase(size(3, 3)))],
-    );
-    beat(&mut engine, 0);
+    grow(&mut engine, 1, size(3, 3));
     engine.container_finished(ContainerId::new(APP, 1));
     assert_eq!(live(&engine, APP), [2]);
     let reply = fetch(&mut engine);
@@ -440,12 +437,7 @@ fn what_was_granted_to_a_container_that_ended_is_given_back() {
     assert_eq!(used(&engine, 0), [vec![0, 0], vec![0, 0], vec![0, 0]]);
 
     // One that is lost before it was fetched is asked for again.
-    run_on(&mut engine, APP, 0, size(2, 2), 1);
-    change(
-        &mut engine,
-        &[update(3, 0, ContainerChange::Increase(size(3, 3)))],
-    );
-    beat(&mut engine, 0);
+    grow(&mut engine, 3, size(3, 3));
     assert!(engine.kill_container(ContainerId::new(APP, 4)));
     assert_eq!(used(&engine, 0)[1], [1024, 1], "asked once more");
     beat(&mut engine, 0);

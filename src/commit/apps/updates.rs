@@ -291,27 +291,20 @@ impl Ledger {
         let row = &mut self.state.apps[app];
         let number = next_number(row);
         let (id, stamp) = (row.container(number), self.containers.next_stamp());
-        let created_ms = self.clock.now_ms();
-        let shrinks = self.containers.get(of).clone();
+        let stamps = (stamp, self.clock.now_ms());
+        let shrinks = self.containers.get(of);
+        let (number, place) = (shrinks.id.number, (shrinks.node, PackedVector::default()));
         let auxiliary = Container {
-            id,
-            key,
-            size: PackedVector::default(),
             state: ContainerState::Allocated,
             on_node: true,
-            handed: false,
-            launched: false,
-            to_launch: false,
-            to_stop: false,
-            master: false,
-            stamp,
-            created_ms,
-            give_back: GiveBack::Nothing,
-            ..shrinks
+            requested_partition: shrinks.requested_partition,
+            borrowed: shrinks.borrowed,
+            fetch_order: shrinks.fetch_order,
+            ..Container::waiting(id, (app, key), place, stamps)
         };
         self.state.nodes[auxiliary.node].containers += 1;
         let update = GrantedUpdate {
-            number: shrinks.id.number,
+            number,
             auxiliary: self.containers.store(|| auxiliary),
             kind: Some(kind),
             target: target.map(Into::into),

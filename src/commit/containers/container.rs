@@ -112,21 +112,21 @@ pub(in crate::commit) struct PlacedAs {
 }
 
 impl Container {
-    /// A container of a size that waits for room on the node of a proposal. `stamps`: position in the order of
-    /// creation, and time of creation in ms.
+    /// A container of an application that waits for room on a node, asked under a key. `stamps`: position in the
+    /// order of creation, and time of creation in ms.
     #[inline(always)]
-    pub(in crate::commit) fn reserved(
-        proposal: &Proposal,
+    pub(in crate::commit) fn waiting(
         id: ContainerId,
-        size: PackedVector,
+        (app, key): (AppSlot, SchedulerKey),
+        (node, size): (NodeSlot, PackedVector),
         stamps: (u64, u64),
     ) -> Self {
         Self {
             id,
-            app: proposal.app,
-            key: proposal.key,
+            app,
+            key,
             size,
-            node: proposal.node,
+            node,
             state: ContainerState::Reserved,
             on_node: false,
             handed: false,
@@ -144,7 +144,7 @@ impl Container {
     }
 
     /// A container that was asked anywhere, of a size, on the node of a proposal. `stamps`: as in
-    /// [`Self::reserved`]. `asked`: the partition of its request, and the ask that it was taken off.
+    /// [`Self::waiting`]. `asked`: the partition of its request, and the ask that it was taken off.
     ///
     /// Each field is written by itself: a record that is put together from another one waits for its stores.
     #[inline(always)]

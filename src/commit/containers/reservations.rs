@@ -58,7 +58,7 @@ impl Containers {
         let id = row.container(number);
         let stamps = (self.next_stamp(), now_ms);
         let size = proposal.size.clone();
-        let container = || Container::reserved(proposal, id, size, stamps);
+        let container = || Container::waiting(id, (app, key), (node, size), stamps);
         let slot = self.store(container);
         let size = proposal.size.get();
         let row = &state.nodes[node];

@@ -14,13 +14,11 @@ use std::collections::BTreeMap;
 use super::registration::NodeError;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::apps::lifecycle::{SubmitError, check_new, named_queue, priority_of};
-use crate::commit::containers::container::{Container, ContainerState, GiveBack};
+use crate::commit::containers::container::{Container, ContainerState};
 use crate::commit::containers::updates::ChangedContainer;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
-use crate::id::{
-    AppSlot, ApplicationId, ContainerId, NodeName, NodeSlot, PartitionId, QueueSlot, SchedulerKey,
-};
+use crate::id::{AppSlot, ApplicationId, ContainerId, NodeName, NodeSlot, QueueSlot, SchedulerKey};
 use crate::queue::{AppSpec, AppStage, NodeSpec, QueueState, RunningContainer};
 use crate::resource::{MAX_VALUE, ResourceVector};
 
@@ -186,25 +184,15 @@ impl Ledger {
         let size = charged.unwrap_or(ResourceVector::NONE);
         let stamp = self.containers.next_stamp();
         let master = self.state.apps[app].master == Some(running.id.number);
+        let key = SchedulerKey::new(running.priority, running.request_id);
+        let (place, stamps) = ((node, size.into()), (stamp, running.created_ms));
         let slot = self.containers.store(|| Container {
-            id: running.id,
-            app,
-            key: SchedulerKey::new(running.priority, running.request_id),
-            size: size.into(),
-            node,
             state: ContainerState::Running,
             on_node: true,
             handed: true,
             launched: true,
-            to_launch: false,
-            to_stop: false,
             master,
-            stamp,
-            created_ms: running.created_ms,
-            requested_partition: PartitionId::DEFAULT,
-            borrowed: false,
-            give_back: GiveBack::Nothing,
-            fetch_order: 0,
+            ..Container::waiting(running.id, (app, key), place, stamps)
         });
         if running.version > 0 || running.opportunistic {
             let changed = ChangedContainer {

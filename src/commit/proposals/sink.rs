@@ -126,8 +126,9 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
         let stamps = (self.containers.next_stamp(), self.now_ms);
         // Made of its words: a clone of the proposal's waits for the stores that it is made by.
         let size = proposal.size.narrow::<N>();
-        let container = || Container::reserved(proposal, id, size.into(), stamps);
-        self.containers.store(container)
+        let (of, node) = ((proposal.app, proposal.key), proposal.node);
+        self.containers
+            .store(|| Container::waiting(id, of, (node, size.into()), stamps))
     }
 }
 
