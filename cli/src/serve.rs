@@ -55,8 +55,9 @@ pub(crate) struct Args {
     /// Keep applications, nodes and versions of the configuration in this directory; it is made where it is missing.
     #[arg(long, value_name = "DIR", requires = "conf")]
     data: Option<PathBuf>,
-    /// A store that several servers share, etcd://host:port,host:port/prefix. One server leads, the others follow its
-    /// journal and lead when it is gone. The program must be built with the feature `etcd`.
+    /// A store that several servers share, etcd://host:port,host:port/prefix or zookeeper://host:port,host:port/root.
+    /// One server leads, the others follow its journal and lead when it is gone. The program must be built with the
+    /// feature `etcd` or `zookeeper`.
     #[arg(long, value_name = "URL", requires = "conf", conflicts_with = "data")]
     store: Option<String>,
     /// When a change is answered: strict, when the disk or the store has it, or relaxed, before that.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use capsched::sync::{AtomicBool, Ordering};
 use capsched_server::daemon::{Background, Daemon, ServeOptions, Serving, StandbyPage, Switch};
 use capsched_server::rm::ResourceManager;
-use capsched_server::store::{Durable, Lead, Standby, Store, StoreError};
+use capsched_server::store::{Durable, Lead, Standby, Store, open_shared};
 
 use super::{Args, durable_failed, end_recovery, signalled};
 use crate::machines::Listening;
@@ -20,19 +20,6 @@ pub(super) struct Interfaces {
     pub(super) serving: Serving,
     pub(super) machines: Option<Listening>,
     pub(super) options: ServeOptions,
-}
-
-/// Opens the store of an address.
-#[cfg(feature = "etcd")]
-fn open(address: &str) -> Result<Arc<dyn Store>, StoreError> {
-    let opened = capsched_server::store::EtcdStore::open(address)?;
-    Ok(Arc::new(opened))
-}
-
-#[cfg(not(feature = "etcd"))]
-fn open(_: &str) -> Result<Arc<dyn Store>, StoreError> {
-    let text = "this program was built without etcd: build it with `--features etcd`";
-    Err(StoreError::Failed(text.to_owned()))
 }
 
 /// Follows the leader until this process leads, or until the end is wanted.
@@ -116,7 +103,7 @@ fn serve_machines(
 
 /// Serves as a standby, then as the leader, until a signal or another leader ends it.
 pub(super) async fn serve(args: &Args, address: &str, interfaces: Interfaces) -> Result<()> {
-    let store = open(address)?;
+    let store = open_shared(address)?;
     let Interfaces {
         serving,
         machines,

@@ -7,10 +7,12 @@
 //! | `embedded` | a store in one file, by redb |
 //! | `etcd` | a store over etcd, where the feature `etcd` is on |
 //! | `lease` | how a leader prolongs its lease, and when it may have ended |
+//! | `shared` | which store an address names |
 //! | `standby` | following the journal until the leader is gone |
 //! | `journal` | the commands of a resource manager, in order, many in one write |
 //! | `compaction` | snapshots that replace the beginning of the journal |
 //! | `configurations` | versions of the scheduler's configuration as keys |
+//! | `zookeeper` | a store over ZooKeeper, where the feature `zookeeper` is on |
 //! | `check` | whether what a store holds is whole |
 //!
 //! # Invariants
@@ -29,7 +31,10 @@ mod embedded;
 mod etcd;
 mod journal;
 mod lease;
+mod shared;
 mod standby;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;
 
 pub use assembly::{Durable, DurableFailure, KeepOptions, Lead};
 pub use batch::{Batch, Entry, Revision, Store, StoreError, Token};
@@ -40,4 +45,7 @@ pub use embedded::EmbeddedStore;
 #[cfg(feature = "etcd")]
 pub use etcd::EtcdStore;
 pub use journal::{Durability, JournalCounts, StoreJournal, StoredCommand};
+pub use shared::open_shared;
 pub use standby::Standby;
+#[cfg(feature = "zookeeper")]
+pub use zookeeper::ZooKeeperStore;

@@ -14,7 +14,7 @@ pub(crate) fn run(dir: &Path) {
     let mut setup = Setup::new(Pairs::new(), scheduler);
     setup.mode = Mode::Heartbeat;
     // Every application that ended is known, so that the parent can compare all.
-    let most = "yarn.resourcemanager.state-store.max-completed-applications";
+    let most = "yarn.resourcemanager.max-completed-applications";
     setup.site.insert(most.to_owned(), "1000000".to_owned());
     // Few, so that many kills meet a compaction.
     let keeping = KeepOptions {
@@ -54,22 +54,22 @@ pub(crate) fn run(dir: &Path) {
 }
 
 /// Follows the leader of a store, and leads when it is gone. Then it waits until the parent knows what nodes run.
-#[cfg(feature = "etcd")]
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
 fn lead(address: &str, setup: Setup, keeping: KeepOptions) -> Durable {
-    use capsched_server::store::{EtcdStore, Standby};
+    use capsched_server::store::{Standby, open_shared};
     let keeping = KeepOptions {
         lease: Duration::from_millis(number("LEASE_MS", 1_500)),
         ..keeping
     };
     let rest = || thread::sleep(Duration::from_millis(50));
     let store = loop {
-        match EtcdStore::open(address) {
+        match open_shared(address) {
             Ok(store) => break store,
             Err(_) => rest(),
         }
     };
     let who = format!("process {}", std::process::id());
-    let mut standby = Standby::new(Arc::new(store), &who, keeping.lease);
+    let mut standby = Standby::new(store, &who, keeping.lease);
     let mut follows = false;
     let lead = loop {
         match standby.step(Duration::from_millis(50)) {
@@ -110,9 +110,9 @@ fn end_with_the_lead(durable: &Durable) {
     }
 }
 
-#[cfg(not(feature = "etcd"))]
+#[cfg(not(any(feature = "etcd", feature = "zookeeper")))]
 fn lead(address: &str, _: Setup, _: KeepOptions) -> Durable {
-    panic!("{address}: this test was built without the feature etcd");
+    panic!("{address}: this test was built without a shared store");
 }
 
 /// Everything that came back.

@@ -1,8 +1,8 @@
-//! Several processes over one etcd: the leader is killed, members of etcd are killed, and connections are cut.
+//! Several processes over one store: the leader is killed, members of the store are killed, and connections are cut.
 
 use std::io::Write;
 
-use super::etcd_server::{EtcdServer, Link};
+use super::store_server::{Kind, Link, StoreServer};
 use super::*;
 
 /// What is done to the processes and to what is between them.
@@ -10,13 +10,13 @@ use super::*;
 enum Fault {
     /// The leader is killed.
     Leader,
-    /// A member of etcd is killed, and started again a little later.
+    /// A member of the store is killed, and started again a little later.
     Member,
     /// The leader's connection is closed and refused, or passes nothing, for a while.
     Connection,
 }
 
-/// A process with its own way to etcd.
+/// A process with its own way to the store.
 struct Contender {
     spawned: Spawned,
     link: Link,
@@ -50,7 +50,7 @@ enum Outcome {
 }
 
 struct Trial {
-    etcd: EtcdServer,
+    server: StoreServer,
     dir: tempfile::TempDir,
     clock: SystemClock,
     moments: Moments,
@@ -66,9 +66,9 @@ struct Trial {
 }
 
 impl Trial {
-    fn over(etcd: EtcdServer) -> Self {
+    fn over(server: StoreServer) -> Self {
         Self {
-            etcd,
+            server,
             dir: tempfile::tempdir().unwrap(),
             clock: SystemClock::new(),
             moments: Moments::seeded(),
@@ -81,7 +81,7 @@ impl Trial {
     }
 
     fn contender(&self) -> Contender {
-        let link = Link::to(self.etcd.ports());
+        let link = self.server.link();
         let address = link.address("kills");
         Contender {
             spawned: spawn(self.dir.path(), Some(&address)),
@@ -121,7 +121,7 @@ impl Trial {
             }
             Fault::Member => {
                 let member = usize::try_from(self.moments.next(64)).unwrap();
-                Some(self.etcd.restart(member, lasts))
+                Some(self.server.restart(member, lasts))
             }
             Fault::Connection => Some(leader.link.harm(self.moments.next(2) == 0, lasts)),
         };
@@ -193,7 +193,7 @@ impl Trial {
         }
     }
 
-    fn show(&mut self, faults: u32, fault: Fault) {
+    fn show(&mut self, kind: Kind, faults: u32, fault: Fault) {
         self.failovers.sort_unstable();
         self.pauses.sort_unstable();
         self.lives.show(faults);
@@ -207,7 +207,7 @@ impl Trial {
         let mut out = std::io::stderr().lock();
         let _ = writeln!(
             out,
-            "{fault:?}: failovers {}; leaders that went on {}; lost without a fault {}",
+            "{kind:?}, {fault:?}: failovers {}; leaders that went on {}; lost without a fault {}",
             of(&self.failovers),
             of(&self.pauses),
             self.by_themselves
@@ -215,19 +215,19 @@ impl Trial {
     }
 }
 
-/// Does harm over an etcd of so many members; `KILLS` says how often.
+/// Does harm over each store that is installed, with so many members; `KILLS` says how often.
 fn check(fault: Fault, members: usize) {
-    let Some(etcd) = EtcdServer::of(members) else {
-        let mut out = std::io::stderr().lock();
-        let _ = writeln!(out, "skipped: etcd is not installed");
-        return;
-    };
-    let faults = u32::try_from(number("KILLS", 6)).unwrap();
-    let mut trial = Trial::over(etcd);
-    trial.run(faults, fault);
-    trial.show(faults, fault);
-    let came = trial.failovers.len() + trial.pauses.len();
-    assert!(came > 0, "no fault was survived");
+    for kind in Kind::ALL {
+        let Some(server) = StoreServer::start(*kind, members) else {
+            continue;
+        };
+        let faults = u32::try_from(number("KILLS", 6)).unwrap();
+        let mut trial = Trial::over(server);
+        trial.run(faults, fault);
+        trial.show(*kind, faults, fault);
+        let came = trial.failovers.len() + trial.pauses.len();
+        assert!(came > 0, "no fault was survived over {kind:?}");
+    }
 }
 
 #[test]

@@ -9,11 +9,11 @@
 )]
 
 mod child;
-#[cfg(feature = "etcd")]
-#[path = "../etcd_server/mod.rs"]
-mod etcd_server;
-#[cfg(feature = "etcd")]
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod failover;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+#[path = "../store_server/mod.rs"]
+mod store_server;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};

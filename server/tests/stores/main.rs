@@ -4,8 +4,11 @@
     reason = "a test fails where something is missing"
 )]
 
-#[cfg(feature = "etcd")]
-mod etcd_server;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod shared;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+#[path = "../store_server/mod.rs"]
+mod store_server;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,28 +46,8 @@ impl Subject {
 /// Runs a case over every store that can be had here.
 fn each(case: impl Fn(&Subject)) {
     case(&Subject::embedded());
-    #[cfg(feature = "etcd")]
-    over_etcd(&case);
-}
-
-/// Runs a case over etcd, where it is installed.
-#[cfg(feature = "etcd")]
-fn over_etcd(case: &impl Fn(&Subject)) {
-    let Some(server) = etcd_server::EtcdServer::of(1) else {
-        use std::io::Write;
-        let mut out = std::io::stderr().lock();
-        let _ = writeln!(out, "skipped: etcd is not installed");
-        return;
-    };
-    let open = || -> Arc<dyn Store> {
-        let opened = capsched_server::store::EtcdStore::open(&server.address("test"));
-        Arc::new(opened.unwrap())
-    };
-    case(&Subject {
-        store: open(),
-        other: open(),
-        _dir: None,
-    });
+    #[cfg(any(feature = "etcd", feature = "zookeeper"))]
+    shared::over_all(&case);
 }
 
 fn put(store: &dyn Store, token: Token, key: &str, value: &str) -> Revision {
@@ -292,59 +275,6 @@ fn a_check_names_what_is_broken() {
                 .all(|problem| problem.key.as_ref() == Some(&at(3)))
         );
     });
-}
-
-/// What happens to connections and members of etcd.
-#[cfg(feature = "etcd")]
-mod over_a_network {
-    use capsched_server::store::EtcdStore;
-
-    use super::etcd_server::{EtcdServer, Link};
-    use super::*;
-
-    /// Writes while harm is done again and again, each write with the condition that the one before it counts.
-    fn write_through(store: &EtcdStore, harm: impl Fn(u64) -> std::thread::JoinHandle<()>) {
-        let token = store.lead("a", LONG).unwrap();
-        let mut before = None;
-        let mut written = 0_u64;
-        for round in 0..6 {
-            let heals = harm(round);
-            for _ in 0..20 {
-                written += 1;
-                let batch = Batch::new()
-                    .expect("count", before)
-                    .put("count", written.to_string())
-                    .put(format!("at/{written:06}"), "");
-                before = Some(store.write(token, &batch).unwrap());
-                let found = store.get("count").unwrap().unwrap();
-                assert_eq!(Some(found.revision), before);
-                assert_eq!(found.value, written.to_string().into_bytes());
-            }
-            heals.join().unwrap();
-        }
-        assert_eq!(store.all("at/").unwrap().len(), 120);
-    }
-
-    #[test]
-    fn a_write_whose_answer_is_lost_is_carried_out_once() {
-        let Some(server) = EtcdServer::of(1) else {
-            return;
-        };
-        let link = Link::to(server.ports());
-        let store = EtcdStore::open(&link.address("lost")).unwrap();
-        write_through(&store, |round| {
-            link.harm(round % 2 == 0, Duration::from_millis(100))
-        });
-    }
-
-    #[test]
-    fn a_member_that_restarts_has_every_write() {
-        let Some(server) = EtcdServer::of(1) else {
-            return;
-        };
-        let store = EtcdStore::open(&server.address("restarts")).unwrap();
-        write_through(&store, |_| server.restart(0, Duration::from_millis(50)));
-    }
 }
 
 /// What happens to the file of the embedded store.

@@ -1,4 +1,4 @@
-//! Connections to etcd that can be cut or held up.
+//! Connections to a store that can be cut or held up.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -7,6 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use capsched::sync::{AtomicBool, Mutex, Ordering};
+
+use super::Kind;
 
 /// What a link does with bytes and connections.
 #[derive(Debug, Default)]
@@ -19,10 +21,11 @@ struct State {
     open: Mutex<Vec<TcpStream>>,
 }
 
-/// One way to each of the members of an etcd. It ends when it is dropped.
+/// One way to each of the members of a store. It ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Link {
     state: Arc<State>,
+    kind: Kind,
     ports: Vec<u16>,
 }
 
@@ -91,7 +94,7 @@ fn serve(state: &Arc<State>, listener: &TcpListener, port: u16) {
 
 impl Link {
     /// Ways to members that listen at these ports.
-    pub(crate) fn to(ports: &[u16]) -> Self {
+    pub(super) fn to(kind: Kind, ports: &[u16]) -> Self {
         let state = Arc::new(State::default());
         let ways = ports.iter().map(|&port| {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -102,14 +105,14 @@ impl Link {
         });
         Self {
             ports: ways.collect(),
+            kind,
             state,
         }
     }
 
     /// The address of a store with this prefix.
     pub(crate) fn address(&self, prefix: &str) -> String {
-        let hosts = self.ports.iter().map(|port| format!("127.0.0.1:{port}"));
-        format!("etcd://{}/{prefix}", hosts.collect::<Vec<_>>().join(","))
+        self.kind.address(&self.ports, prefix)
     }
 
     /// Closes all connections and refuses others, or lets bytes wait, until a while is over.

@@ -1,0 +1,94 @@
+//! Stores over a network: the suite over each kind, and what happens to connections and members.
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, Weak};
+
+use capsched::sync::{AtomicU32, Mutex, Ordering};
+use capsched_server::store::open_shared;
+
+use super::store_server::{Kind, StoreServer};
+use super::*;
+
+/// Servers that tests of this program use now.
+static RUNNING: Mutex<BTreeMap<usize, Weak<StoreServer>>> = Mutex::new(BTreeMap::new());
+
+/// Prefixes that were given out.
+static PREFIXES: AtomicU32 = AtomicU32::new(0);
+
+fn prefix() -> String {
+    format!("test-{}", PREFIXES.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A server that tests share, while one of them uses it; nothing where it is not installed.
+fn running(at: usize, kind: Kind) -> Option<Arc<StoreServer>> {
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(server) = running.get(&at).and_then(Weak::upgrade) {
+        return Some(server);
+    }
+    let server = Arc::new(StoreServer::start(kind, 1)?);
+    running.insert(at, Arc::downgrade(&server));
+    Some(server)
+}
+
+/// Runs a case over all kinds of stores that are installed.
+pub(super) fn over_all(case: &impl Fn(&Subject)) {
+    for (at, kind) in Kind::ALL.iter().enumerate() {
+        let Some(server) = running(at, *kind) else {
+            continue;
+        };
+        let address = server.address(&prefix());
+        case(&Subject {
+            store: open_shared(&address).unwrap(),
+            other: open_shared(&address).unwrap(),
+            _dir: None,
+        });
+    }
+}
+
+/// Writes while harm is done again and again, each write with the condition that the one before it counts.
+fn write_through(store: &dyn Store, harm: impl Fn(u64) -> std::thread::JoinHandle<()>) {
+    let token = store.lead("a", LONG).unwrap();
+    let mut before = None;
+    let mut written = 0_u64;
+    for round in 0..6 {
+        let heals = harm(round);
+        for _ in 0..20 {
+            written += 1;
+            let batch = Batch::new()
+                .expect("count", before)
+                .put("count", written.to_string())
+                .put(format!("at/{written:06}"), "");
+            before = Some(store.write(token, &batch).unwrap());
+            let found = store.get("count").unwrap().unwrap();
+            assert_eq!(Some(found.revision), before);
+            assert_eq!(found.value, written.to_string().into_bytes());
+        }
+        heals.join().unwrap();
+    }
+    assert_eq!(store.all("at/").unwrap().len(), 120);
+}
+
+#[test]
+fn a_write_whose_answer_is_lost_is_carried_out_once() {
+    for (at, kind) in Kind::ALL.iter().enumerate() {
+        let Some(server) = running(at, *kind) else {
+            continue;
+        };
+        let link = server.link();
+        let store = open_shared(&link.address(&prefix())).unwrap();
+        write_through(&*store, |round| {
+            link.harm(round % 2 == 0, Duration::from_millis(100))
+        });
+    }
+}
+
+#[test]
+fn a_member_that_restarts_has_every_write() {
+    for kind in Kind::ALL {
+        let Some(server) = StoreServer::start(*kind, 1) else {
+            continue;
+        };
+        let store = open_shared(&server.address("restarts")).unwrap();
+        write_through(&*store, |_| server.restart(0, Duration::from_millis(50)));
+    }
+}
