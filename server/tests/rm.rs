@@ -26,11 +26,15 @@ fn queues() -> Pairs {
         .into()
 }
 
-fn manager() -> ResourceManager {
+fn setup() -> Setup {
     let site = BTreeMap::from([("yarn.admin.acl".to_owned(), "yarn".to_owned())]);
     let mut setup = Setup::new(site, queues());
     setup.cluster = Some(1_700_000_000_000);
-    ResourceManager::start(setup).unwrap()
+    setup
+}
+
+fn manager() -> ResourceManager {
+    ResourceManager::start(setup()).unwrap()
 }
 
 fn register(rm: &ResourceManager, node: &str) {
@@ -75,6 +79,14 @@ fn start(rm: &ResourceManager, application: &str) {
     rm.execute("ann", command).unwrap();
 }
 
+fn kill(rm: &ResourceManager, application: &str) -> Result<Answer, CommandError> {
+    let kill = Command::Kill {
+        application: application.to_owned(),
+        diagnostics: String::new(),
+    };
+    rm.execute("ann", kill)
+}
+
 #[test]
 fn an_application_lives_from_its_submission_to_its_end() {
     let rm = manager();
@@ -112,11 +124,7 @@ fn what_the_scheduler_refuses_is_kept_as_failed() {
     for queue in ["b", "nowhere"] {
         let application = submit(&rm, queue);
         assert_eq!(state(&rm, &application), AppState::Failed, "{queue}");
-        let kill = Command::Kill {
-            application,
-            diagnostics: String::new(),
-        };
-        assert_eq!(rm.execute("ann", kill), Ok(Answer::Done));
+        assert_eq!(kill(&rm, &application), Ok(Answer::Done));
     }
 }
 
@@ -235,4 +243,46 @@ fn what_a_journal_kept_leads_to_the_same_applications() {
         })
     };
     assert_eq!(apps(&second), apps(&first));
+}
+
+#[test]
+fn the_applications_that_ended_first_are_forgotten_and_counted() {
+    let mut setup = setup();
+    let most = "yarn.resourcemanager.max-completed-applications";
+    setup.site.insert(most.to_owned(), "2".to_owned());
+    let rm = ResourceManager::start(setup.clone()).unwrap();
+    let live = submit(&rm, "a");
+    let refused = submit(&rm, "nowhere");
+    let killed: Vec<String> = (0..4).map(|_| submit(&rm, "a")).collect();
+    for application in &killed {
+        assert_eq!(kill(&rm, application), Ok(Answer::Done));
+    }
+    let known = |id: &str| rm.read(|books| books.app(id.parse().unwrap()).is_some());
+    assert!(known(&live) && !known(&refused));
+    assert_eq!(
+        killed.iter().map(|id| known(id)).collect::<Vec<_>>(),
+        [false, false, true, true]
+    );
+    // The one that was refused was never with the scheduler, whose metrics count it nowhere.
+    let forgotten = |state| rm.read(|books| books.forgotten_apps(state));
+    assert_eq!(
+        (forgotten(AppState::Killed), forgotten(AppState::Failed)),
+        (2, 0)
+    );
+    assert!(matches!(
+        kill(&rm, &killed[0]),
+        Err(CommandError::NotFound(_))
+    ));
+    assert_eq!(kill(&rm, &live), Ok(Answer::Done));
+    assert!(
+        !known(&killed[2]),
+        "the limit is one of memory and of no time"
+    );
+
+    setup.site.insert(most.to_owned(), "two".to_owned());
+    let failure = ResourceManager::start(setup).unwrap_err().to_string();
+    assert!(
+        failure.contains(most) && failure.contains("two"),
+        "{failure}"
+    );
 }

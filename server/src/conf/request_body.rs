@@ -15,6 +15,10 @@ const DEPTH: usize = 16;
 /// The name of the root element.
 const ROOT: &str = "sched-conf";
 
+/// The member that names a queue, and the field of Hadoop's class that it is written from.
+const QUEUE: &str = "queue-name";
+const QUEUE_FIELD: &str = "queue";
+
 /// Forms of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyFormat {
@@ -66,7 +70,8 @@ impl ConfChange {
     /// Reads the body of a request.
     ///
     /// Members that the interface does not have are passed over, as the reference does. Settings may be a list of
-    /// entries with `key` and `value`, or a plain object.
+    /// entries with `key` and `value`, or a plain object. The names of fields that the client of Hadoop 3.5 sends, such
+    /// as `globalParams` and `queue`, stand for those of the interface.
     ///
     /// # Errors
     ///
@@ -94,10 +99,16 @@ impl ConfChange {
             for (at, one) in items(value).enumerate() {
                 let place = format!("{name}[{at}]");
                 match name.as_str() {
-                    "remove-queue" => change.remove.push(text(one, &place)?),
-                    "add-queue" => change.add.push(queue_change(one, &place)?),
-                    "update-queue" => change.update.push(queue_change(one, &place)?),
-                    "global-updates" => change.global.extend(settings(one, &place)?),
+                    "remove-queue" | "removeQueueInfo" => change.remove.push(text(one, &place)?),
+                    "add-queue" => change.add.push(queue_change(one, &place, QUEUE)?),
+                    "addQueueInfo" => change.add.push(queue_change(one, &place, QUEUE_FIELD)?),
+                    "update-queue" => change.update.push(queue_change(one, &place, QUEUE)?),
+                    "updateQueueInfo" => {
+                        change.update.push(queue_change(one, &place, QUEUE_FIELD)?);
+                    }
+                    "global-updates" | "globalParams" => {
+                        change.global.extend(settings(one, &place)?);
+                    }
                     _ => {}
                 }
             }
@@ -106,14 +117,15 @@ impl ConfChange {
     }
 }
 
-fn queue_change(value: &Value, place: &str) -> Result<QueueChange, BodyError> {
+/// A change of one queue, which the member `name` names.
+fn queue_change(value: &Value, place: &str, name: &'static str) -> Result<QueueChange, BodyError> {
     let missing = || BodyError::Missing {
         place: place.to_owned(),
-        name: "queue-name",
+        name,
     };
     let members = object(value, place)?.ok_or_else(missing)?;
-    let queue = members.get("queue-name").filter(|name| !name.is_null());
-    let queue = text(queue.ok_or_else(missing)?, &format!("{place}.queue-name"))?;
+    let queue = members.get(name).filter(|name| !name.is_null());
+    let queue = text(queue.ok_or_else(missing)?, &format!("{place}.{name}"))?;
     let mut params = Updates::new();
     if let Some(value) = members.get("params") {
         for (at, one) in items(value).enumerate() {
@@ -373,6 +385,29 @@ mod tests {
         assert_eq!(of_json.update[0].params["k"], some(""));
         of_json.update[0].params.insert("k".to_owned(), None);
         assert_eq!(of_json, of_xml);
+    }
+
+    #[test]
+    fn fields_of_the_client_of_hadoop_3_5_are_read_as_members() {
+        // As `yarn schedulerconf` of 3.5.0 sends it.
+        let of_client = json(
+            r#"{"addQueueInfo": [{"queue": "root.more", "params": {"capacity": "0"}}],
+                "removeQueueInfo": ["root.old"],
+                "updateQueueInfo": [{"queue": "root.prod", "params": {"x": null, "maximum-applications": "77"}}],
+                "subClusterId": "", "globalParams": {"a": "1", "b": null}}"#,
+        );
+        let of_interface = json(
+            r#"{"add-queue": [{"queue-name": "root.more", "params": {"capacity": "0"}}],
+                "remove-queue": ["root.old"],
+                "update-queue": [{"queue-name": "root.prod", "params": {"x": null, "maximum-applications": "77"}}],
+                "global-updates": {"a": "1", "b": null}}"#,
+        );
+        assert_eq!(of_client.unwrap(), of_interface.unwrap());
+        let unnamed = json(r#"{"addQueueInfo": {"queue-name": "root.more"}}"#);
+        assert_eq!(
+            unnamed.unwrap_err().to_string(),
+            "addQueueInfo[0]: `queue` is missing"
+        );
     }
 
     #[test]

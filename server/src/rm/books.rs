@@ -11,6 +11,7 @@ use capsched::id::java_order;
 use super::activities::Activities;
 use super::application::{AppState, Application, AttemptState, Usage};
 use super::command::{Command, FinalStatus};
+use super::ended::EndedApps;
 use super::events::{EventLog, Happening};
 use super::labels::Labels;
 use super::nodes::NodeRegistry;
@@ -48,6 +49,7 @@ pub enum Operation {
 #[derive(Debug, Default)]
 pub struct Books {
     pub(super) apps: BTreeMap<ApplicationId, Application>,
+    pub(super) ended: EndedApps,
     pub(super) nodes: NodeRegistry,
     pub(super) labels: Labels,
     pub(super) events: EventLog,
@@ -133,6 +135,19 @@ impl Books {
     #[must_use]
     pub fn count_apps(&self, state: AppState) -> usize {
         self.apps.values().filter(|app| app.state == state).count()
+    }
+
+    /// How many applications that the scheduler accepted ended so and are not known any more.
+    #[must_use]
+    pub fn forgotten_apps(&self, state: AppState) -> usize {
+        self.ended.forgotten(state)
+    }
+
+    /// Adds an application that ended before it came here.
+    pub(super) fn add_ended(&mut self, app: Application) {
+        let id = app.id;
+        self.apps.insert(id, app);
+        self.ended.add(id, &mut self.apps);
     }
 
     /// Follows decisions of the engine.
@@ -358,6 +373,7 @@ impl Books {
                 status,
                 diagnostics,
             });
+            self.ended.add(id, &mut self.apps);
             self.say(id, state, now_ms);
         }
     }

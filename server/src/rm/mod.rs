@@ -9,6 +9,7 @@ mod application;
 mod books;
 mod carry_out;
 mod command;
+mod ended;
 mod events;
 mod history;
 mod journal;
@@ -27,12 +28,15 @@ use capsched::config::{self, Admission};
 use capsched::sync::{Mutex, MutexGuard};
 use capsched::time::Clock;
 
+use ended::EndedApps;
+
 pub use activities::{Activities, NodeActivity, Placed, Visited};
 pub use application::{AppState, Application, Attempt, AttemptState, Usage};
 pub use books::{Books, LastOperation, LastRun, Operation};
 pub use command::{
     Answer, Command, CommandError, FinalStatus, LabelSpec, NodeRegistration, Pairs, Submission,
 };
+pub use ended::EndedLimits;
 pub use events::{EventLog, Happening, NumberedEvent};
 pub use history::compacted;
 pub use journal::{Journal, JournalEntry, JournalError};
@@ -70,6 +74,7 @@ impl ResourceManager {
             .map_err(|report| StartFailure::Configuration(Box::new(report)))?;
         let rules = Admission::read(&loaded, &setup.daemon)
             .map_err(|errors| StartFailure::Rules(RefreshRefusal::Rules(errors).to_string()))?;
+        let limits = EndedLimits::read(&loaded.properties).map_err(StartFailure::Setting)?;
         let mut builder = Engine::builder(loaded.settings.clone())
             .partitions(setup.labels.clone())
             .mode(setup.mode)
@@ -87,7 +92,10 @@ impl ResourceManager {
             scheduler: setup.scheduler.clone(),
             loaded,
         };
-        let mut books = Books::default();
+        let mut books = Books {
+            ended: EndedApps::new(limits.known),
+            ..Books::default()
+        };
         for PartitionSpec { name, exclusive } in setup.labels.iter().cloned() {
             books.labels.add(&LabelSpec { name, exclusive });
         }

@@ -142,7 +142,11 @@ impl ResourceManager {
         if app.id.cluster == self.cluster {
             books.given_out = books.given_out.max(app.id.sequence);
         }
-        books.apps.insert(app.id, app);
+        if app.state.is_over() {
+            books.add_ended(app);
+        } else {
+            books.apps.insert(app.id, app);
+        }
     }
 
     fn restore_attempts(&self, app: &mut Application, of: &AppHistory) {

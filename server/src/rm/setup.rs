@@ -132,6 +132,8 @@ pub enum StartFailure {
     Configuration(Box<Report>),
     /// The placement rules or access lists are not valid.
     Rules(String),
+    /// A setting of the site has a value that it cannot have.
+    Setting(String),
     /// The engine did not start.
     Engine(String),
 }
@@ -140,7 +142,7 @@ impl fmt::Display for StartFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Configuration(report) => report.fmt(f),
-            Self::Rules(text) | Self::Engine(text) => f.write_str(text),
+            Self::Rules(text) | Self::Setting(text) | Self::Engine(text) => f.write_str(text),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::conf::{
     ConfError, ConfProperties, ConfStore, FileConfStore, MemoryConfStore, MutableConf,
     MutableConfOptions,
 };
-use crate::rm::{RecoveryCounts, ResourceManager, Setup, StartFailure};
+use crate::rm::{EndedLimits, RecoveryCounts, ResourceManager, Setup, StartFailure};
 
 /// How long a leader leads without renewing, where nothing else is said.
 const LEASE: Duration = Duration::from_secs(10);
@@ -29,9 +29,6 @@ const MOST_VERSIONS: usize = 100;
 
 /// `yarn.scheduler.configuration.store.max-logs`, where no configuration says otherwise.
 const MOST_ENTRIES: usize = 1000;
-
-/// `yarn.resourcemanager.state-store.max-completed-applications`, where no configuration says otherwise.
-const MOST_ENDED: usize = 1000;
 
 /// Between two looks at the length of the journal.
 const LOOK: Duration = Duration::from_millis(500);
@@ -299,16 +296,12 @@ fn keep(rm: &ResourceManager, lead: Lead, keeping: KeepOptions) -> Result<Kept, 
     let opened = StoreJournal::open(Arc::clone(&store), token, recorded.last, keeping.durability);
     let journal = Arc::new(opened?);
     rm.attach_journal(Arc::clone(&journal) as Arc<dyn crate::rm::Journal>);
-    let configuration = rm.configuration();
-    let key = "yarn.resourcemanager.state-store.max-completed-applications";
-    let most = configuration.loaded.properties.text(key).ok().flatten();
+    let limits = EndedLimits::read(&rm.configuration().loaded.properties);
     let compaction = Compaction {
         store,
         token,
         after: keeping.compact_after.max(1),
-        most_ended: most
-            .and_then(|text| text.trim().parse().ok())
-            .unwrap_or(MOST_ENDED),
+        most_ended: limits.map_err(StoreError::Failed)?.stored,
         found: recorded.of_journal,
     };
     Ok(Kept {

@@ -35,7 +35,7 @@ pub(super) fn user(shared: &Shared, call: &Call) -> Answered {
 pub(super) fn metrics(shared: &Shared, _call: &Call) -> Answered {
     let (apps, nodes) = shared
         .rm()
-        .read(|books| (AppCounts::of(books.apps()), NodeCounts::of(books)));
+        .read(|books| (AppCounts::of(books), NodeCounts::of(books)));
     let body = inspect(shared, move |ledger| cluster::metrics(ledger, apps, nodes))?;
     Ok(Reply::Document(View::wrapped("clusterMetrics", body)))
 }

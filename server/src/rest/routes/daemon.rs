@@ -61,7 +61,7 @@ pub(super) fn configuration(shared: &Shared, call: &Call) -> Answered {
 pub(super) fn beans(shared: &Shared, call: &Call) -> Answered {
     let (apps, nodes) = shared
         .rm()
-        .read(|books| (AppCounts::of(books.apps()), NodeCounts::of(books)));
+        .read(|books| (AppCounts::of(books), NodeCounts::of(books)));
     let cluster = inspect(shared, move |ledger| metrics(ledger, apps, nodes))?;
     let cluster = write(&View::unwrapped("clusterMetrics", cluster), Wire::Hadoop35);
     let cluster: Value = serde_json::from_str(&cluster).unwrap_or_default();

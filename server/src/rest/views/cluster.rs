@@ -44,10 +44,18 @@ pub(in crate::rest) struct AppCounts {
 }
 
 impl AppCounts {
-    /// Those of all applications that the scheduler accepted.
-    pub(in crate::rest) fn of<'a>(apps: impl Iterator<Item = &'a Application>) -> Self {
-        let mut counts = Self::default();
-        for app in apps.filter(|app| !app.attempts.is_empty()) {
+    /// Those of all applications that the scheduler accepted, those that are not known any more included.
+    pub(in crate::rest) fn of(books: &Books) -> Self {
+        let [completed, failed, killed] = [AppState::Finished, AppState::Failed, AppState::Killed]
+            .map(|state| books.forgotten_apps(state));
+        let mut counts = Self {
+            submitted: completed + failed + killed,
+            completed,
+            failed,
+            killed,
+            ..Self::default()
+        };
+        for app in books.apps().filter(|app| !app.attempts.is_empty()) {
             counts.submitted += 1;
             // As AppSchedulingInfo.allocate, which takes an application for running with its first container.
             let started = app.attempts.iter().any(|attempt| attempt.master.is_some());
