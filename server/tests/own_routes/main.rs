@@ -1,7 +1,6 @@
 //! The description of routes against the router, and requests made from it.
 //!
-//! `REQUESTS=10000 cargo test -p capsched-server --test own_routes` makes so many; a few hundred without it. `SEED`
-//! chooses others.
+//! `REQUESTS=N cargo test -p capsched-server --test own_routes` makes so many; 10,000 without it. `SEED` chooses others.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -325,7 +324,7 @@ async fn no_request_made_from_the_description_fails_the_server() {
     known.extend(["n1:8041", "root.dev.ads", "LIFETIME", "1"].map(str::to_owned));
     let mut dice = Dice(number("SEED", 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut fine = 0;
-    for turn in 0..number("REQUESTS", 400) {
+    for turn in 0..number("REQUESTS", 10_000) {
         let at = dice.below(operations.len());
         let (path, method, described) = &operations[at];
         let request = dice.request(path, method, described, &known);
