@@ -73,6 +73,14 @@ impl Node {
             .iter()
             .fold(ResourceVector::NONE, |sum, killable| sum + killable.size)
     }
+
+    /// Sets the size of a container where it is killable.
+    pub fn resize_killable(&mut self, container: ContainerId, size: ResourceVector) {
+        let found = self.killable.iter_mut();
+        for killable in found.filter(|killable| killable.container == container) {
+            killable.size = size;
+        }
+    }
 }
 
 /// Life of a node.

@@ -364,11 +364,7 @@ impl Ledger {
             self.clock.note_increased((node, id), held);
         }
         let row = &mut self.state.nodes[node];
-        for killable in &mut row.killable {
-            if killable.container == id {
-                killable.size = charged;
-            }
-        }
+        row.resize_killable(id, charged);
         let updated = UpdatedContainer {
             container: id,
             node: row.name.clone(),
