@@ -383,18 +383,16 @@ impl<const N: usize> Pass<'_, N> {
         let (state, leaf, partition) = (self.state, visit.leaf, self.partition);
         let kind = self.exclusivity.limit_kind();
         let users = state.queues[leaf].as_leaf();
-        let cached = &users.parts[partition].limits[kind as usize];
-        let limit = match cached {
+        let cached = users.parts[partition].limits[kind as usize].as_ref();
+        let known = cached.filter(|(version, _)| {
+            *version == users.users_version || is_planted(PlantedFlaw::UserLimitCacheIgnoresVersion)
+        });
+        let limit = match known {
             // Must equal [`compute_user_limit`].
-            Some((version, limit))
-                if FastPath::UserLimitCache.is_taken()
-                    && (*version == users.users_version
-                        || is_planted(PlantedFlaw::UserLimitCacheIgnoresVersion)) =>
-            {
-                limit.narrow()
-            }
+            Some((_, limit)) if FastPath::UserLimitCache.is_taken() => limit.narrow(),
             _ => {
-                visit.computed = true;
+                // What is noted counts waiting users, as the reference does: once a version, on either path.
+                visit.computed = known.is_none();
                 compute_user_limit(state, leaf, partition, kind)
             }
         };

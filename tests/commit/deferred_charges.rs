@@ -238,6 +238,7 @@ fn a_container_beyond_the_room_of_an_ancestor_is_noticed() {
 
 #[test]
 fn follow_ups_of_a_batch_see_all_its_charges() {
+    let _fast = AllFast::begin();
     let mut ledger = Unsettled::new(ledger("DominantResourceCalculator"));
     let spec = AppSpec::new(ApplicationId::new(6), "root.q.c", "ann");
     let spec = spec.with_master(ResourceVector::of(&[1024, 1]));

@@ -13,7 +13,7 @@
 use super::ask_steps::take;
 use crate::commit::containers::container::{Container, ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::containers::updates::{ChangedContainer, GrantedUpdate};
+use crate::commit::containers::updates::GrantedUpdate;
 use crate::commit::event::{AuxiliaryContainer, LedgerEvent};
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
@@ -354,12 +354,7 @@ impl Ledger {
         let container = self.containers.get_mut(slot);
         container.size = charged.into();
         let (id, node) = (container.id, container.node);
-        let version = self.container_version(slot).saturating_add(1);
-        let changed = ChangedContainer {
-            version,
-            opportunistic,
-        };
-        self.containers.set_changed(slot, changed);
+        let version = self.containers.count_change(slot, opportunistic);
         if kind == UpdateKind::Increase {
             self.clock.note_increased((node, id), held);
         }

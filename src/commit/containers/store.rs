@@ -108,6 +108,18 @@ impl Containers {
         self.changed.insert(slot, changed);
     }
 
+    /// Counts a change of a container; its version from now on. `opportunistic`: as in [`ChangedContainer`].
+    pub(in crate::commit) fn count_change(
+        &mut self,
+        slot: ContainerSlot,
+        opportunistic: Option<ResourceVector>,
+    ) -> u32 {
+        let changed = self.changed.entry(slot).or_default();
+        changed.version = changed.version.saturating_add(1);
+        changed.opportunistic = opportunistic;
+        changed.version
+    }
+
     /// What a container runs with: its charged size, or that of an opportunistic container.
     pub(in crate::commit) fn full_size(&self, slot: ContainerSlot) -> ResourceVector {
         let opportunistic = self.changed(slot).opportunistic;
