@@ -517,6 +517,26 @@ fn the_architecture_page_names_every_floor() {
     assert_none(rules::unnamed(&page, floors.iter().map(String::as_str)));
 }
 
+/// Every call of a running engine is in one of the tables of the page, and they name no other.
+#[test]
+fn the_architecture_page_says_how_long_each_call_holds_others() {
+    let page = read("docs/ARCHITECTURE.md");
+    let section = page.split_once("### How long a call holds others\n");
+    let (section, _) = section.unwrap().1.split_once("\n#").unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let first = rows.map(|row| row.split(" | ").next().unwrap());
+    let listed: BTreeSet<&str> = first
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect();
+    let files = rust_files();
+    let engine = files.iter().filter(|(path, _)| path.starts_with("src/"));
+    let calls: BTreeSet<&str> = engine
+        .flat_map(|(_, text)| shape::calls_of(text, "Threaded"))
+        .collect();
+    assert!(calls.len() > 60, "{calls:?}");
+    assert_none(listed.symmetric_difference(&calls).copied().collect());
+}
+
 /// People who do not know the project read these pages.
 #[test]
 fn sentences_of_pages_are_short_and_plain() {

@@ -54,10 +54,12 @@ pub use apps::ask_error::{AskError, OutOfRange};
 pub use apps::ask_steps::AskProgress;
 pub use apps::clock::effective_lifetime;
 pub use apps::lifecycle::{AppError, SubmitError, Submitted};
-pub use apps::operations::MovedApps;
+pub use apps::operations::{LeafApps, MovedApps};
 pub use containers::container::{Container, ContainerState};
 pub use containers::hand_out::HandOut;
-pub use containers::preempt::{PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts};
+pub use containers::preempt::{
+    PreemptionProgress, PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts,
+};
 pub use containers::slot::ContainerSlot;
 pub use event::{
     AppEnd, AuxiliaryContainer, Ending, GangEvent, GangStep, LedgerEvent, UnreserveReason,

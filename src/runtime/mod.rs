@@ -4,6 +4,7 @@ mod attempts;
 mod changes;
 mod committer;
 mod handles;
+mod long_changes;
 mod node_rounds;
 mod nodes;
 mod operations;

@@ -4,7 +4,8 @@
 
 use super::handles::command::Command;
 use super::handles::looks::CallError;
-use super::handles::reply::answer;
+use super::handles::reply::{Reply, answer};
+use super::long_changes::{KillAll, MoveAll};
 use super::{Attempt, Sequential, Threaded};
 use crate::commit::{
     AppError, AskError, MovedApps, NodeError, PartitionSpec, Recovered, SubmitError,
@@ -13,8 +14,11 @@ use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, GangAsk, NodeSpec, RunningContainer};
 use crate::resource::ResourceVector;
 
+/// A part of a change: as many items as the budget has; whether it was the last one, which answered.
+type Part = dyn FnMut(&mut Sequential, &mut usize) -> bool + Send;
+
 /// A change that an outsider asks for, which answers by itself.
-pub(super) struct LedgerChange(Box<dyn FnOnce(&mut Sequential) + Send>);
+pub(super) struct LedgerChange(Box<Part>);
 
 impl std::fmt::Debug for LedgerChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -23,8 +27,24 @@ impl std::fmt::Debug for LedgerChange {
 }
 
 impl LedgerChange {
-    pub(super) fn carry_out(self, engine: &mut Sequential) {
-        (self.0)(engine);
+    /// A change of parts, of which the last one comes to an answer.
+    pub(super) fn in_parts<T: Send + 'static>(
+        reply: Reply<T>,
+        mut part: impl FnMut(&mut Sequential, &mut usize) -> Option<T> + Send + 'static,
+    ) -> Self {
+        Self(Box::new(move |engine, budget| {
+            let came_to = part(engine, budget);
+            let done = came_to.is_some();
+            if let Some(value) = came_to {
+                answer(&reply, value);
+            }
+            done
+        }))
+    }
+
+    /// Goes on; whether it is carried out.
+    pub(super) fn go_on(&mut self, engine: &mut Sequential, budget: &mut usize) -> bool {
+        (self.0)(engine, budget)
     }
 }
 
@@ -97,10 +117,17 @@ impl Sequential {
     ///
     /// When there is no such queue; nothing moved then.
     pub fn move_all_apps(&mut self, from: &str, to: &str) -> Result<MovedApps, AppError> {
-        self.note_change();
-        let result = self.ledger.move_all_apps(from, to);
-        self.follow_up();
-        result
+        let mut moving = MoveAll::of(from, to);
+        loop {
+            if let Some(moved) = moving.go_on(self, &mut { usize::MAX }) {
+                return moved;
+            }
+        }
+    }
+
+    /// Moves an application and notes what became of it; the caller follows up.
+    pub(super) fn move_noted(&mut self, app: ApplicationId, to: &str, result: &mut MovedApps) {
+        self.ledger.move_noted(app, to, result);
     }
 
     /// Ends all applications of a leaf in the order of their ids; which ones. Each sends an event.
@@ -109,10 +136,17 @@ impl Sequential {
     ///
     /// When there is no such queue.
     pub fn kill_all_apps(&mut self, queue: &str) -> Result<Vec<ApplicationId>, AppError> {
-        self.note_change();
-        let result = self.ledger.kill_all_apps(queue);
-        self.follow_up();
-        result
+        let mut killing = KillAll::of(queue);
+        loop {
+            if let Some(killed) = killing.go_on(self, &mut { usize::MAX }) {
+                return killed;
+            }
+        }
+    }
+
+    /// Ends an application for its queue; the caller follows up.
+    pub(super) fn kill_app(&mut self, app: ApplicationId) {
+        self.ledger.kill_app(app);
     }
 
     /// A queue and those below it take no applications from now on; those that they have go on. A refresh gives
@@ -204,11 +238,17 @@ impl Threaded {
         &self,
         change: impl FnOnce(&mut Sequential) -> T + Send + 'static,
     ) -> Result<T, CallError> {
-        self.call(|reply| {
-            Command::Change(LedgerChange(Box::new(move |engine| {
-                answer(&reply, change(engine));
-            })))
-        })
+        let mut change = Some(change);
+        self.change_in_parts(move |engine, _| change.take().map(|change| change(engine)))
+    }
+
+    /// Has a change carried out by the committer in parts of so many items, until one comes to an answer. Others
+    /// are served in between.
+    fn change_in_parts<T: Send + 'static>(
+        &self,
+        part: impl FnMut(&mut Sequential, &mut usize) -> Option<T> + Send + 'static,
+    ) -> Result<T, CallError> {
+        self.call(|reply| Command::Change(LedgerChange::in_parts(reply, part)))
     }
 
     /// As [`Sequential::recommission_node`].
@@ -341,8 +381,8 @@ impl Threaded {
     ///
     /// When there is no such queue; nothing moved then.
     pub fn move_all_apps(&self, from: &str, to: &str) -> Result<MovedApps, AppError> {
-        let (from, to) = (from.to_owned(), to.to_owned());
-        self.change(move |engine| engine.move_all_apps(&from, &to))?
+        let mut moving = MoveAll::of(from, to);
+        self.change_in_parts(move |engine, budget| moving.go_on(engine, budget))?
     }
 
     /// As [`Sequential::kill_all_apps`].
@@ -351,8 +391,8 @@ impl Threaded {
     ///
     /// When there is no such queue.
     pub fn kill_all_apps(&self, queue: &str) -> Result<Vec<ApplicationId>, AppError> {
-        let queue = queue.to_owned();
-        self.change(move |engine| engine.kill_all_apps(&queue))?
+        let mut killing = KillAll::of(queue);
+        self.change_in_parts(move |engine, budget| killing.go_on(engine, budget))?
     }
 
     /// As [`Sequential::drain_queue`].

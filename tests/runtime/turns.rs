@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk, Desk, DeskAnswer,
-    HeartbeatReply, NodeName, NodeReport, NodeSpec, ResourceVector, Sequential, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk, ContainerId, Desk,
+    DeskAnswer, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, PreemptionReason,
+    ResourceVector, Sequential, TreeSettings,
 };
+use capsched::commit::{Verdict, VerdictKind, Verdicts};
 use capsched::config;
-use capsched::id::PartitionId;
+use capsched::id::{NodeSlot, PartitionId};
 use capsched::snapshot::State;
 
 const LONG: ApplicationId = ApplicationId::new(1);
@@ -20,9 +22,12 @@ const CONTAINERS: i32 = 3000;
 
 fn settings() -> TreeSettings {
     let pairs = [
-        ("root.queues", "a"),
-        ("root.a.capacity", "100"),
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "60"),
+        ("root.b.capacity", "40"),
         ("root.a.user-limit-factor", "100"),
+        ("root.b.user-limit-factor", "100"),
+        ("root.b.maximum-am-resource-percent", "1"),
         ("per-node-heartbeat.maximum-offswitch-assignments", "100000"),
         ("per-node-heartbeat.maximum-container-assignments", "100000"),
     ];
@@ -229,6 +234,176 @@ fn many_calls_and_many_reports_together() {
     let (turns, replies) = beside_a_fetch(&mut desk, |desk| desk.heartbeat_all(reports));
     assert_eq!(replies, vec![Ok(HeartbeatReply::default()); 10_000]);
     assert!(turns >= 60, "{turns}");
+}
+
+fn root_uses_nothing(desk: &Desk) -> bool {
+    let root = &desk.ledger().state().queues[State::ROOT];
+    root.part(PartitionId::DEFAULT).used.is_none()
+}
+
+#[test]
+fn a_node_that_is_lost_with_many_containers() {
+    let mut desk = desk_with(CONTAINERS);
+    let (turns, removed) = beside_a_fetch(&mut desk, |desk| desk.remove_node(node()));
+    assert_eq!(removed, Ok(()));
+    assert!(turns >= 5, "{turns}");
+    assert!(desk.ledger().node(&node()).is_none() && root_uses_nothing(&desk));
+    // What the application had not fetched is asked for again, as after a removal in one piece.
+    let mut whole = engine(CONTAINERS);
+    whole.remove_node(&node()).unwrap();
+    assert_eq!(pending(&desk), pending(&Desk::of(whole)));
+    let (_, again) = beside_a_fetch(&mut desk, |desk| desk.remove_node(node()));
+    assert_eq!(again, Err(NodeError::Unknown(node())));
+}
+
+/// Between two parts the node takes no containers, and its reports are taken.
+#[test]
+fn a_node_that_is_about_to_go_takes_nothing() {
+    let mut desk = desk_with(CONTAINERS);
+    let mut removed = desk.remove_node(node());
+    desk.turn();
+    let before = pending(&desk);
+    let mut report = desk.heartbeat_all(vec![(node(), NodeReport::AsExpected)]);
+    desk.turn();
+    assert!(report.take().unwrap()[0].is_ok());
+    assert!(pending(&desk) >= before);
+    while removed.take().is_none() {
+        desk.turn();
+    }
+    assert!(root_uses_nothing(&desk));
+}
+
+#[test]
+fn a_round_of_preemption_with_many_verdicts() {
+    let verdicts = |kind| {
+        let verdict = |number| Verdict {
+            container: ContainerId::new(LONG, number),
+            node: NodeSlot(0),
+            reason: PreemptionReason::OverGuarantee,
+            kind,
+        };
+        let numbers = 1..=u32::try_from(CONTAINERS).unwrap();
+        Verdicts {
+            verdicts: numbers.map(verdict).collect(),
+            ..Verdicts::default()
+        }
+    };
+    let mut desk = desk_with(CONTAINERS);
+    let asked = VerdictKind::AskBack { deadline_ms: 1 };
+    let (turns, round) = beside_a_fetch(&mut desk, |desk| desk.preempt(verdicts(asked)));
+    assert!(turns >= 5, "{turns}");
+    assert_eq!(round.marks.len(), usize::try_from(CONTAINERS).unwrap());
+    let kill = verdicts(VerdictKind::Kill);
+    let (turns, round) = beside_a_fetch(&mut desk, |desk| desk.preempt(kill));
+    assert!(turns >= 5, "{turns}");
+    assert_eq!(round.kills.len(), usize::try_from(CONTAINERS).unwrap());
+    assert!(root_uses_nothing(&desk));
+}
+
+/// Applications of a leaf besides the two that there are.
+const APPS: u32 = 2000;
+
+fn with_apps() -> Desk {
+    let mut engine = engine(CONTAINERS);
+    for number in 3..3 + APPS {
+        let app = AppSpec::new(ApplicationId::new(number), "root.a", "ann");
+        engine.submit(&app).unwrap();
+    }
+    Desk::of(engine)
+}
+
+#[test]
+fn all_applications_of_a_leaf_are_ended() {
+    let mut desk = with_apps();
+    let (turns, killed) = beside_a_fetch(&mut desk, |desk| desk.kill_all_apps("root.a"));
+    assert!(turns >= 8, "{turns}");
+    let killed = killed.unwrap();
+    assert!(killed.is_sorted() && killed.len() == 2 + APPS as usize);
+    assert!(desk.ledger().apps_by_id().is_empty() && root_uses_nothing(&desk));
+    let nobody = alone(&mut desk, |desk| desk.kill_all_apps("root.a"));
+    assert_eq!(nobody, Ok(Vec::new()));
+    assert!(alone(&mut desk, |desk| desk.kill_all_apps("root.z")).is_err());
+}
+
+/// The answer to a command that nothing goes beside.
+fn alone<T>(desk: &mut Desk, call: impl FnOnce(&Desk) -> DeskAnswer<T>) -> T {
+    let mut answer = call(desk);
+    loop {
+        desk.turn();
+        if let Some(answer) = answer.take() {
+            return answer;
+        }
+    }
+}
+
+/// Between two parts an application ends, and starts again in another queue.
+#[test]
+fn an_application_that_left_its_queue_meanwhile_is_not_ended() {
+    let mut desk = with_apps();
+    let mut killed = desk.kill_all_apps("root.a");
+    desk.turn();
+    let last = ApplicationId::new(2 + APPS);
+    assert_eq!(alone(&mut desk, |desk| desk.finish_app(last)), Ok(()));
+    let again = AppSpec::new(last, "root.b", "ann");
+    assert!(alone(&mut desk, |desk| desk.submit(again)).is_ok());
+    let killed = loop {
+        if let Some(killed) = killed.take() {
+            break killed.unwrap();
+        }
+        desk.turn();
+    };
+    assert!(!killed.contains(&last) && killed.len() == 1 + APPS as usize);
+    let live = desk.ledger().apps_by_id();
+    assert_eq!(live.iter().map(|&(id, _)| id).collect::<Vec<_>>(), [last]);
+}
+
+#[test]
+fn all_applications_of_a_leaf_are_moved() {
+    let mut desk = with_apps();
+    let (turns, moved) = beside_a_fetch(&mut desk, |desk| desk.move_all_apps("root.a", "root.b"));
+    assert!(turns >= 4, "{turns}");
+    let moved = moved.unwrap();
+    let all = moved.moved.len() + moved.refused.len();
+    assert_eq!(all, 2 + APPS as usize);
+    assert!(moved.moved.contains(&LONG), "{:?}", moved.refused.first());
+    let leaf = desk.ledger().queue("root.b").unwrap();
+    let used = desk.ledger().state().queues[leaf]
+        .part(PartitionId::DEFAULT)
+        .used
+        .memory();
+    assert_eq!(used, i64::from(CONTAINERS) * 1024);
+}
+
+/// So many leaves below root, of which the last one has a maximum in percent.
+fn flat(leaves: usize, maximum: &str) -> TreeSettings {
+    let prefix = "yarn.scheduler.capacity.root";
+    let names: Vec<String> = (0..leaves).map(|at| format!("q{at}")).collect();
+    let mut pairs = BTreeMap::from([(format!("{prefix}.queues"), names.join(","))]);
+    for name in &names {
+        pairs.insert(format!("{prefix}.{name}.capacity"), "1w".to_owned());
+    }
+    let last = format!("{prefix}.q{}.maximum-capacity", leaves - 1);
+    pairs.insert(last, maximum.to_owned());
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types);
+    loaded.unwrap().settings
+}
+
+/// A refresh is one item: it holds as a whole or not at all. Its time grows with the number of queues.
+#[test]
+fn a_refresh_of_many_queues() {
+    let mut engine = Sequential::new(flat(3000, "50"), &[]).unwrap();
+    for app in [LONG, FETCHES] {
+        engine.submit(&AppSpec::new(app, "root.q7", "ann")).unwrap();
+    }
+    let mut desk = Desk::of(engine);
+    let (turns, refreshed) = beside_a_fetch(&mut desk, |desk| desk.reconfigure(flat(3100, "60")));
+    assert_eq!((turns, refreshed), (1, Ok(())));
+    let ledger = desk.ledger();
+    assert_eq!(ledger.state().queues[State::ROOT].children.len(), 3100);
+    let last = ledger.queue("root.q3099").unwrap();
+    let part = ledger.state().queues[last].part(PartitionId::DEFAULT);
+    assert_eq!(part.maximum_capacity.to_bits(), 0.6_f32.to_bits());
 }
 
 /// An application that ends between two parts of its call, and one that comes after it with the same number.

@@ -28,6 +28,30 @@ pub(crate) fn functions(source: &str) -> Vec<Function> {
         .collect()
 }
 
+/// Public functions of a type that take a shared reference to it, by its blocks in a formatted file.
+pub(crate) fn calls_of<'a>(source: &'a str, owner: &str) -> Vec<&'a str> {
+    let block = format!("{owner} {{");
+    let (mut inside, mut found) = (false, Vec::new());
+    let mut lines = source.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with("impl ") {
+            let owned = line.strip_suffix(&*block);
+            inside =
+                owned.is_some_and(|start| start.ends_with([' ', ':']) && !start.contains(" for "));
+        }
+        let line = line.strip_prefix("    pub ").filter(|_| inside);
+        let Some((_, signature)) = line.and_then(|line| line.split_once("fn ")) else {
+            continue;
+        };
+        let (name, inputs) = signature.split_once(['(', '<']).unwrap_or((signature, ""));
+        let next = lines.peek().map_or("", |next| next.trim());
+        if inputs.contains("&self") || next == "&self," {
+            found.push(name);
+        }
+    }
+    found
+}
+
 /// Where the body behind a signature ends; nothing for a signature alone.
 fn body_end(text: &str) -> Option<usize> {
     let (mut depth, mut inside) = (0_usize, false);

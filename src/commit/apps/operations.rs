@@ -3,6 +3,8 @@
 //!
 //! Tests: `tests/commit/operations.rs`.
 
+use std::sync::Arc;
+
 use crate::commit::apps::lifecycle::{AppError, SubmitError};
 use crate::commit::containers::container::{ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
@@ -20,6 +22,22 @@ pub struct MovedApps {
     pub moved: Vec<ApplicationId>,
     /// Those that stay, each with the reason.
     pub refused: Vec<(ApplicationId, AppError)>,
+}
+
+/// The applications of a leaf at one moment, by id, for who goes through them in parts.
+#[derive(Debug)]
+pub struct LeafApps {
+    /// Of the leaf.
+    path: Arc<str>,
+    /// Those to come; the next one is the last.
+    left: Vec<ApplicationId>,
+}
+
+impl LeafApps {
+    /// Passes the next one.
+    pub fn pass(&mut self) {
+        self.left.pop();
+    }
 }
 
 impl Ledger {
@@ -76,40 +94,71 @@ impl Ledger {
         apps
     }
 
-    /// Moves all applications of a leaf to another one, one after the other in the order of their ids.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such queue; nothing moved then.
-    // As CapacityScheduler.moveAllApps.
-    pub fn move_all_apps(&mut self, from: &str, to: &str) -> Result<MovedApps, AppError> {
-        let from = self.named_leaf(from).map_err(AppError::Move)?;
-        self.named_leaf(to).map_err(AppError::Move)?;
-        let mut result = MovedApps::default();
-        for (id, app) in self.apps_of(from) {
-            match self.move_app(app, to) {
-                Ok(()) => result.moved.push(id),
-                Err(error) => result.refused.push((id, error)),
-            }
-        }
-        Ok(result)
-    }
-
-    /// Ends all applications of a leaf in the order of their ids; which ones.
+    /// The applications of a leaf at this moment.
     ///
     /// # Errors
     ///
     /// When there is no such queue.
-    // As CapacityScheduler.killAllAppsInQueue.
-    pub fn kill_all_apps(&mut self, queue: &str) -> Result<Vec<ApplicationId>, AppError> {
+    pub fn leaf_apps(&self, queue: &str) -> Result<LeafApps, AppError> {
         let queue = self.named_leaf(queue).map_err(AppError::Move)?;
-        let apps = self.apps_of(queue);
-        for &(id, app) in &apps {
+        let mut left: Vec<_> = self.apps_of(queue).into_iter().map(|(id, _)| id).collect();
+        left.reverse();
+        let path = Arc::clone(&self.state.queues[queue].settings.path);
+        Ok(LeafApps { path, left })
+    }
+
+    /// The same for applications that move to another queue.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue.
+    pub fn leaf_apps_for(&self, from: &str, to: &str) -> Result<LeafApps, AppError> {
+        let apps = self.leaf_apps(from)?;
+        self.named_leaf(to).map_err(AppError::Move)?;
+        Ok(apps)
+    }
+
+    /// The next of the applications. Those that ended or left the leaf meanwhile are passed.
+    pub fn next_of(&self, apps: &mut LeafApps) -> Option<ApplicationId> {
+        let stays = |id: ApplicationId| {
+            let leaf = self.app(id).map(|app| self.state.apps[app].leaf);
+            leaf.is_some_and(|leaf| self.state.queues[leaf].settings.path == apps.path)
+        };
+        while let Some(&id) = apps.left.last() {
+            if stays(id) {
+                return Some(id);
+            }
+            apps.left.pop();
+        }
+        None
+    }
+
+    /// Moves an application, and notes what became of it.
+    // As CapacityScheduler.moveAllApps, for one of them.
+    pub fn move_noted(&mut self, id: ApplicationId, to: &str, result: &mut MovedApps) {
+        let Some(app) = self.app(id) else {
+            return;
+        };
+        match self.move_app(app, to) {
+            Ok(()) => result.moved.push(id),
+            Err(error) => result.refused.push((id, error)),
+        }
+    }
+
+    /// Ends an application for its queue, with an event.
+    // As CapacityScheduler.killAllAppsInQueue, for one of them.
+    pub fn kill_app(&mut self, id: ApplicationId) {
+        if let Some(app) = self.app(id) {
             self.end_app(app);
             let cause = AppEnd::QueueKilled;
             self.outbox.push(LedgerEvent::AppEnded { app: id, cause });
         }
-        Ok(apps.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// Live containers of an application.
+    pub fn number_of_containers(&self, id: ApplicationId) -> usize {
+        let app = self.app(id);
+        app.map_or(0, |app| self.containers.live_of(app).count())
     }
 
     /// A queue and those below it take no applications from now on; those that they have go on. A refresh gives

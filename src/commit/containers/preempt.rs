@@ -90,6 +90,22 @@ pub struct PreemptionRound {
     pub moved: Vec<ContainerId>,
 }
 
+/// How far a round is carried out.
+#[derive(Clone, Debug, Default)]
+pub struct PreemptionProgress {
+    /// The next verdict.
+    next: usize,
+    done: PreemptionRound,
+}
+
+impl PreemptionProgress {
+    /// What the verdicts so far came to.
+    #[must_use]
+    pub fn into_round(self) -> PreemptionRound {
+        self.done
+    }
+}
+
 impl Ledger {
     /// Moves the clock forward.
     pub fn advance_clock(&mut self, ms: u64) {
@@ -138,41 +154,57 @@ impl Ledger {
 
     /// Carries out verdicts in order; those that no longer hold have no effect.
     pub fn preempt(&mut self, round: &Verdicts) -> PreemptionRound {
-        self.observe(&round.observations);
-        let lazy = self.state.settings.lazy_preemption;
-        let mut done = PreemptionRound::default();
-        for verdict in &round.verdicts {
-            let id = verdict.container;
-            match verdict.kind {
-                VerdictKind::AskBack { .. } => {
-                    done.marks.push(id);
-                    self.ask_back(id);
-                }
-                VerdictKind::Kill if lazy => {
-                    done.kills.push(id);
-                    self.containers
-                        .make_killable(&mut self.state, verdict.node, id);
-                }
-                VerdictKind::Kill => {
-                    done.kills.push(id);
-                    self.end_by_verdict(verdict);
-                }
-                VerdictKind::DropReservation => {
-                    done.dropped.push(id);
-                    self.end_by_verdict(verdict);
-                }
-                VerdictKind::MoveReservation { to } => {
-                    done.moved.push(id);
-                    self.containers.move_reservation(
-                        &mut self.state,
-                        &mut self.outbox,
-                        verdict,
-                        to,
-                    );
-                }
+        let mut progress = PreemptionProgress::default();
+        self.preempt_on(round, &mut progress, &mut { usize::MAX });
+        progress.done
+    }
+
+    /// Goes on with the verdicts of a round, as many as the budget has; whether all are carried out.
+    pub fn preempt_on(
+        &mut self,
+        round: &Verdicts,
+        progress: &mut PreemptionProgress,
+        budget: &mut usize,
+    ) -> bool {
+        if progress.next == 0 {
+            self.observe(&round.observations);
+        }
+        let left = &round.verdicts[progress.next..];
+        let now = &left[..left.len().min(*budget)];
+        for verdict in now {
+            self.carry_out_verdict(verdict, &mut progress.done);
+        }
+        progress.next += now.len();
+        *budget -= now.len();
+        now.len() == left.len()
+    }
+
+    fn carry_out_verdict(&mut self, verdict: &Verdict, done: &mut PreemptionRound) {
+        let id = verdict.container;
+        match verdict.kind {
+            VerdictKind::AskBack { .. } => {
+                done.marks.push(id);
+                self.ask_back(id);
+            }
+            VerdictKind::Kill if self.state.settings.lazy_preemption => {
+                done.kills.push(id);
+                self.containers
+                    .make_killable(&mut self.state, verdict.node, id);
+            }
+            VerdictKind::Kill => {
+                done.kills.push(id);
+                self.end_by_verdict(verdict);
+            }
+            VerdictKind::DropReservation => {
+                done.dropped.push(id);
+                self.end_by_verdict(verdict);
+            }
+            VerdictKind::MoveReservation { to } => {
+                done.moved.push(id);
+                let (state, outbox) = (&mut self.state, &mut self.outbox);
+                self.containers.move_reservation(state, outbox, verdict, to);
             }
         }
-        done
     }
 
     /// The next answer to the application lists a live container once.

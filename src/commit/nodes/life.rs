@@ -6,7 +6,7 @@ use super::registration::{NodeError, check_rack, check_total, known_label, regis
 use crate::cluster::{AttributeMapping, NodeState, map_attributes};
 use crate::commit::ledger::Ledger;
 use crate::id::NodeName;
-use crate::queue::NodeSpec;
+use crate::queue::{EndCause, NodeSpec};
 use crate::resource::ResourceVector;
 
 impl Ledger {
@@ -19,6 +19,29 @@ impl Ledger {
         let slot = registered(&self.registry, name)?;
         self.state.nodes[slot].state = NodeState::Decommissioning;
         Ok(())
+    }
+
+    /// Ends containers of a node that is about to be removed, as many as the budget has; whether no more than that
+    /// were left, which stay. Until it is removed the node takes no new ones.
+    pub fn end_containers_on(&mut self, name: &NodeName, budget: &mut usize) -> bool {
+        let Ok(slot) = registered(&self.registry, name) else {
+            return true;
+        };
+        let placed = self.containers.placed_on(slot);
+        let Some((part, _)) = placed
+            .split_at_checked(*budget)
+            .filter(|(_, rest)| !rest.is_empty())
+        else {
+            return true;
+        };
+        let part = self.containers.by_id(part);
+        *budget = 0;
+        self.state.nodes[slot].state = NodeState::Decommissioning;
+        for container in part {
+            self.end_container(container, EndCause::NodeLost);
+            self.free_space(container);
+        }
+        false
     }
 
     /// A node takes new containers again, with the total that it was given last. Nothing happens to one that is

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::refresh_checks::{by_parent, check_allocation, check_refresh};
+use super::refresh_checks::{by_parent, check_allocation, check_refresh, paths};
 use super::refresh_error::RefreshError;
 use super::{Tree, build};
 use crate::commit::ledger::Ledger;
@@ -177,9 +177,10 @@ impl Tree<'_> {
         new: &[&QueueSettings],
     ) -> Result<(), RefreshError> {
         let children = self.state.queues[parent].children.iter().copied();
+        let listed = paths(new);
         let dynamic = |&child: &QueueSlot| {
             let own = &self.state.queues[child].settings;
-            own.dynamic && new.iter().all(|queue| queue.path != own.path)
+            own.dynamic && !listed.contains(&*own.path)
         };
         let mut dynamic: Vec<QueueSlot> = children.filter(dynamic).collect();
         let most = self.state.queues[parent].children.len();
@@ -203,10 +204,10 @@ impl Tree<'_> {
         new: &[&QueueSettings],
         most: usize,
     ) {
-        let mut kept = Vec::new();
+        let (mut kept, listed) = (Vec::new(), paths(new));
         for child in order {
             let own = &self.state.queues[child].settings;
-            if own.dynamic || new.iter().any(|queue| queue.path == own.path) {
+            if own.dynamic || listed.contains(&*own.path) {
                 kept.push(child);
             } else {
                 self.remove_queue(child);
@@ -314,7 +315,7 @@ fn check_merged(
     let row = &state.queues[parent];
     let children = row.children.iter();
     let children = children.map(|&child| &*state.queues[child].settings);
-    let listed = |own: &&QueueSettings| new.iter().any(|queue| queue.path == own.path);
-    let dynamic = children.filter(|own| own.dynamic && !listed(own));
+    let listed = paths(new);
+    let dynamic = children.filter(|own| own.dynamic && !listed.contains(&*own.path));
     check_children(state, row, settings, new, &dynamic.collect::<Vec<_>>())
 }

@@ -2,7 +2,7 @@
 //!
 //! Tests: `tests/inputs/queues.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::managed::check_managed_refresh;
@@ -70,12 +70,9 @@ impl Walk<'_> {
         let mut listed = self.below.get(&*new.path).cloned().unwrap_or_default();
         let created = self.created(slot, new, &listed)?;
         java_order::sort(&mut listed, 0, |queue| java_order::string_hash(&queue.path));
+        let children = by_path(self.state, &old.children);
         for queue in &listed {
-            let known = old
-                .children
-                .iter()
-                .copied()
-                .find(|&child| self.state.queues[child].settings.path == queue.path);
+            let known = children.get(&*queue.path).copied();
             // A queue that changes between leaf and parent is taken as a new one.
             let kept = known.filter(|&child| {
                 self.state.queues[child].is_leaf() == (queue.kind == QueueKind::Leaf)
@@ -106,10 +103,9 @@ impl Walk<'_> {
         java_order::sort(&mut children, 0, |child| {
             java_order::string_hash(path(child))
         });
-        children.retain(|child| {
-            state.queues[*child].settings.dynamic
-                && !listed.iter().any(|queue| &*queue.path == path(child))
-        });
+        let listed = paths(listed);
+        children
+            .retain(|child| state.queues[*child].settings.dynamic && !listed.contains(path(child)));
         let mut made = Vec::with_capacity(children.len());
         for child in children {
             let row = &state.queues[child];
@@ -403,6 +399,17 @@ fn check_sums(
 /// How far a sum of shares may be from 1.
 const PRECISION: f32 = 0.0005;
 
+/// Paths of queues that a configuration lists.
+pub(super) fn paths<'a>(listed: &[&'a QueueSettings]) -> BTreeSet<&'a str> {
+    listed.iter().map(|queue| &*queue.path).collect()
+}
+
+/// Children of a queue by path.
+fn by_path<'a>(state: &'a State, children: &[QueueSlot]) -> BTreeMap<&'a str, QueueSlot> {
+    let named = |&child: &QueueSlot| (&*state.queues[child].settings.path, child);
+    children.iter().map(named).collect()
+}
+
 /// The children of a parent in the order that a refresh leaves them in.
 fn order_after<'a>(
     state: &State,
@@ -412,11 +419,11 @@ fn order_after<'a>(
     let hash = |queue: &&QueueSettings| java_order::string_hash(&queue.path);
     let mut new = children.to_vec();
     java_order::sort(&mut new, 0, hash);
-    let slots = old.children.iter();
-    let known: Vec<&str> = slots
-        .map(|&child| &*state.queues[child].settings.path)
+    let slots = old.children.iter().enumerate();
+    let known: BTreeMap<&str, usize> = slots
+        .map(|(at, &child)| (&*state.queues[child].settings.path, at))
         .collect();
-    let place = |queue: &&QueueSettings| known.iter().position(|path| *path == &*queue.path);
+    let place = |queue: &&QueueSettings| known.get(&*queue.path).copied();
     // Known ones keep their places, new ones follow.
     new.sort_by_key(|queue| place(queue).unwrap_or(known.len()));
     let added = new.iter().filter(|queue| place(queue).is_none()).count();

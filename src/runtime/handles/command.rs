@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::cluster::{AttributeMapping, Attributes};
 use crate::commit::{
     AppError, AskError, AskProgress, HeartbeatReply, Ledger, NodeError, PreemptionRound,
-    RefreshError, SubmitError, Submitted, Verdicts,
+    RefreshError, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
@@ -23,6 +23,7 @@ use crate::runtime::committer::idle::look_out;
 use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
 use crate::runtime::handles::looks::{CallError, LedgerQuery, Looks};
 use crate::runtime::handles::reply::{Reply, answer, reply};
+use crate::runtime::long_changes::RoundUnderWay;
 use crate::runtime::operations::LedgerChange;
 
 /// Times that rows are copied ahead of a snapshot at most.
@@ -142,7 +143,7 @@ pub(in crate::runtime) enum Command {
     ChangePriority(ApplicationId, i32, Reply<Result<i32, AppError>>),
     MoveApp(ApplicationId, String, Reply<Result<(), AppError>>),
     Reconfigure(Box<TreeSettings>, Reply<Result<(), RefreshError>>),
-    Preempt(Box<Verdicts>, Reply<PreemptionRound>),
+    Preempt(Box<RoundUnderWay>, Reply<PreemptionRound>),
     /// Another change of the ledger.
     Change(LedgerChange),
     /// Looks at the ledger.
@@ -197,6 +198,36 @@ impl Command {
                 }
                 answer(&reply, engine.finish_app(app));
             }
+            other => return other.change_on(engine, schedules, budget),
+        }
+        None
+    }
+
+    /// The same for the other commands.
+    fn change_on(
+        self,
+        engine: &mut Sequential,
+        schedules: bool,
+        budget: &mut usize,
+    ) -> Option<Self> {
+        match self {
+            Self::RemoveNode(node, reply) => {
+                if !engine.end_part_on(&node, budget) {
+                    return Some(Self::RemoveNode(node, reply));
+                }
+                answer(&reply, engine.remove_node(&node));
+            }
+            Self::Preempt(mut round, reply) => {
+                if !round.go_on(engine, budget) {
+                    return Some(Self::Preempt(round, reply));
+                }
+                answer(&reply, round.into_round());
+            }
+            Self::Change(mut change) => {
+                if !change.go_on(engine, budget) {
+                    return Some(Self::Change(change));
+                }
+            }
             whole => whole.carry_out(engine, schedules),
         }
         None
@@ -206,7 +237,6 @@ impl Command {
     fn carry_out(self, engine: &mut Sequential, schedules: bool) {
         match self {
             Self::AddNode(node, reply) => answer(&reply, engine.add_node(&node)),
-            Self::RemoveNode(node, reply) => answer(&reply, engine.remove_node(&node)),
             Self::ResizeNode(node, to, reply) => answer(&reply, engine.resize_node(&node, to)),
             Self::RelabelNode(node, label, reply) => {
                 answer(&reply, engine.relabel_node(&node, &label));
@@ -215,7 +245,12 @@ impl Command {
             Self::DecommissionNode(node, reply) => answer(&reply, engine.decommission_node(&node)),
             Self::Submit(app, reply) => answer(&reply, engine.submit(&app)),
             // Commands that have parts.
-            Self::Ask(..) | Self::HeartbeatAll(..) | Self::FinishApp(..) => {}
+            Self::Ask(..)
+            | Self::HeartbeatAll(..)
+            | Self::FinishApp(..)
+            | Self::RemoveNode(..)
+            | Self::Preempt(..)
+            | Self::Change(_) => {}
             Self::Heartbeat(node, report, reply) => {
                 answer(&reply, take_report(engine, schedules, &node, &report));
             }
@@ -227,10 +262,6 @@ impl Command {
             }
             Self::MoveApp(app, queue, reply) => answer(&reply, engine.move_app(app, &queue)),
             Self::Reconfigure(settings, reply) => answer(&reply, engine.reconfigure(*settings)),
-            Self::Preempt(verdicts, reply) => {
-                answer(&reply, engine.preempt(|_| *verdicts));
-            }
-            Self::Change(change) => change.carry_out(engine),
             Self::Inspect(query) => query.run(engine.ledger()),
             Self::Quiesce(reply) => answer(&reply, ()),
             Self::Show(_, reply) => answer(&reply, true),

@@ -16,6 +16,7 @@ use super::looks::CallError;
 use super::reply::{Reply, answer, reply};
 use super::start::StartError;
 use crate::commit::{Ledger, PreemptionRound, Verdicts};
+use crate::runtime::long_changes::RoundUnderWay;
 use crate::runtime::panics::PanicLog;
 use crate::sync::{
     Arc, AtomicU64, InboxReceiver, InboxSender, Ordering, Parked, Parker, Received, Shutdown,
@@ -61,7 +62,7 @@ impl Access {
     }
 
     fn submit(&self, verdicts: Verdicts) -> Option<PreemptionRound> {
-        let submit = |reply| Command::Preempt(Box::new(verdicts), reply);
+        let submit = |reply| Command::Preempt(RoundUnderWay::of(verdicts), reply);
         self.commands.call(Duration::ZERO, submit).ok()
     }
 }

@@ -4,16 +4,19 @@
 //! Tests: `tests/runtime/turns.rs`.
 
 use crate::commit::{
-    AppError, AskError, HeartbeatReply, Ledger, NodeError, SubmitError, Submitted,
+    AppError, AskError, HeartbeatReply, Ledger, MovedApps, NodeError, PreemptionRound,
+    RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName};
-use crate::queue::{AppSpec, AskCall, AskReply, NodeReport};
+use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, TreeSettings};
 use crate::runtime::Sequential;
 use crate::runtime::committer::Committer;
 use crate::runtime::handles::command::{AskBatch, Command};
 use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
 use crate::runtime::handles::reply::{Reply, reply};
 use crate::runtime::handles::start::{Mode, Running};
+use crate::runtime::long_changes::{KillAll, MoveAll, RoundUnderWay};
+use crate::runtime::operations::LedgerChange;
 use crate::runtime::parts::EngineParts;
 use crate::sync::InboxSender;
 use crate::time::ManualClock;
@@ -102,6 +105,45 @@ impl Desk {
     #[must_use]
     pub fn finish_app(&self, app: ApplicationId) -> DeskAnswer<Result<(), AppError>> {
         self.send(|reply| Command::FinishApp(app, reply))
+    }
+
+    /// Sends the removal of a node.
+    #[must_use]
+    pub fn remove_node(&self, node: NodeName) -> DeskAnswer<Result<(), NodeError>> {
+        self.send(|reply| Command::RemoveNode(node, reply))
+    }
+
+    /// Sends another configuration.
+    #[must_use]
+    pub fn reconfigure(&self, settings: TreeSettings) -> DeskAnswer<Result<(), RefreshError>> {
+        self.send(|reply| Command::Reconfigure(Box::new(settings), reply))
+    }
+
+    /// Sends the verdicts of a round of preemption.
+    #[must_use]
+    pub fn preempt(&self, verdicts: Verdicts) -> DeskAnswer<PreemptionRound> {
+        self.send(|reply| Command::Preempt(RoundUnderWay::of(verdicts), reply))
+    }
+
+    /// Sends the end of all applications of a leaf.
+    #[must_use]
+    pub fn kill_all_apps(&self, queue: &str) -> DeskAnswer<Result<Vec<ApplicationId>, AppError>> {
+        let mut killing = KillAll::of(queue);
+        self.send_in_parts(move |engine, budget| killing.go_on(engine, budget))
+    }
+
+    /// Sends the move of all applications of a leaf.
+    #[must_use]
+    pub fn move_all_apps(&self, from: &str, to: &str) -> DeskAnswer<Result<MovedApps, AppError>> {
+        let mut moving = MoveAll::of(from, to);
+        self.send_in_parts(move |engine, budget| moving.go_on(engine, budget))
+    }
+
+    fn send_in_parts<T: Send + 'static>(
+        &self,
+        part: impl FnMut(&mut Sequential, &mut usize) -> Option<T> + Send + 'static,
+    ) -> DeskAnswer<T> {
+        self.send(|reply| Command::Change(LedgerChange::in_parts(reply, part)))
     }
 
     /// Sends a submission.

@@ -1,0 +1,160 @@
+//! Changes that name many applications or containers, carried out in parts: between two of them others are served.
+//!
+//! Each part takes items off a budget: containers that end or move, and one for each application. An
+//! application that ends, or leaves its queue, between two parts is passed. One that comes to the queue then stays.
+//!
+//! Tests: `tests/runtime/turns.rs`.
+
+use super::Sequential;
+use crate::commit::{AppError, LeafApps, MovedApps, PreemptionProgress, PreemptionRound, Verdicts};
+use crate::id::{ApplicationId, NodeName};
+
+/// Ends all applications of a leaf.
+#[derive(Debug)]
+pub(super) struct KillAll {
+    queue: String,
+    /// Those to come, once they are listed.
+    left: Option<LeafApps>,
+    killed: Vec<ApplicationId>,
+}
+
+impl KillAll {
+    pub(super) fn of(queue: &str) -> Self {
+        Self {
+            queue: queue.to_owned(),
+            left: None,
+            killed: Vec::new(),
+        }
+    }
+
+    /// Goes on; what it came to once all ended.
+    pub(super) fn go_on(
+        &mut self,
+        engine: &mut Sequential,
+        budget: &mut usize,
+    ) -> Option<Result<Vec<ApplicationId>, AppError>> {
+        let left = match &mut self.left {
+            Some(left) => left,
+            None => match engine.ledger().leaf_apps(&self.queue) {
+                Ok(apps) => self.left.insert(apps),
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        engine.note_change();
+        let mut is_over = false;
+        while *budget > 0 && !is_over {
+            let Some(app) = engine.ledger().next_of(left) else {
+                is_over = true;
+                continue;
+            };
+            if engine.end_part_of(app, budget) {
+                *budget = budget.saturating_sub(1 + engine.ledger().number_of_containers(app));
+                engine.kill_app(app);
+                self.killed.push(app);
+                left.pass();
+            }
+        }
+        engine.follow_up();
+        is_over.then(|| Ok(std::mem::take(&mut self.killed)))
+    }
+}
+
+/// Moves all applications of a leaf to another one. An application moves as a whole.
+#[derive(Debug)]
+pub(super) struct MoveAll {
+    from: String,
+    to: String,
+    /// Those to come, once they are listed.
+    left: Option<LeafApps>,
+    result: MovedApps,
+}
+
+impl MoveAll {
+    pub(super) fn of(from: &str, to: &str) -> Self {
+        Self {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            left: None,
+            result: MovedApps::default(),
+        }
+    }
+
+    /// Goes on; what it came to once all moved or were refused.
+    pub(super) fn go_on(
+        &mut self,
+        engine: &mut Sequential,
+        budget: &mut usize,
+    ) -> Option<Result<MovedApps, AppError>> {
+        let left = match &mut self.left {
+            Some(left) => left,
+            None => match engine.ledger().leaf_apps_for(&self.from, &self.to) {
+                Ok(apps) => self.left.insert(apps),
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        engine.note_change();
+        let mut is_over = false;
+        while *budget > 0 && !is_over {
+            let Some(app) = engine.ledger().next_of(left) else {
+                is_over = true;
+                continue;
+            };
+            *budget = budget.saturating_sub(1 + engine.ledger().number_of_containers(app));
+            engine.move_noted(app, &self.to, &mut self.result);
+            left.pass();
+        }
+        engine.follow_up();
+        is_over.then(|| Ok(std::mem::take(&mut self.result)))
+    }
+}
+
+/// A round of preemption, and how far it is carried out.
+#[derive(Debug)]
+pub(super) struct RoundUnderWay {
+    verdicts: Verdicts,
+    progress: PreemptionProgress,
+}
+
+impl RoundUnderWay {
+    pub(super) fn of(verdicts: Verdicts) -> Box<Self> {
+        Box::new(Self {
+            verdicts,
+            progress: PreemptionProgress::default(),
+        })
+    }
+
+    /// Goes on; whether all verdicts are carried out.
+    pub(super) fn go_on(&mut self, engine: &mut Sequential, budget: &mut usize) -> bool {
+        engine.preempt_on(&self.verdicts, &mut self.progress, budget)
+    }
+
+    /// What it came to.
+    pub(super) fn into_round(self) -> PreemptionRound {
+        self.progress.into_round()
+    }
+}
+
+impl Sequential {
+    /// Ends containers of a node that is about to be removed, as many as the budget has; whether the rest is few
+    /// enough for [`Self::remove_node`].
+    pub(super) fn end_part_on(&mut self, node: &NodeName, budget: &mut usize) -> bool {
+        self.note_nodes();
+        let few = self.ledger.end_containers_on(node, budget);
+        self.follow_up();
+        few
+    }
+
+    /// Goes on with verdicts that were decided elsewhere, as many as the budget has; whether all are carried out.
+    pub(super) fn preempt_on(
+        &mut self,
+        verdicts: &Verdicts,
+        progress: &mut PreemptionProgress,
+        budget: &mut usize,
+    ) -> bool {
+        self.note_change();
+        self.ledger.know_active_users();
+        let done = self.ledger.preempt_on(verdicts, progress, budget);
+        self.follow_up();
+        done
+    }
+}
