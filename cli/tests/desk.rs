@@ -359,6 +359,79 @@ fn a_report_is_one_file_and_foreign_folders_are_refused() {
     assert!(code == 1 && err.contains("decisions.jsonl:"), "{err}");
 }
 
+/// Jobs of twenty short containers each, one every tenth of a second.
+fn short_jobs(jobs: u32) -> String {
+    let head = "{\"capsched\":\"trace\",\"version\":1,\"types\":[\"memory-mb\",\"vcores\"]}\n";
+    let job = |at: u32| {
+        format!(
+            "{{\"job\":{{\"at_ms\":{},\"name\":\"j{at}\",\"queue\":\"root.a\",\"user\":\"ann\",\
+             \"tasks\":[{{\"size\":[1024,1],\"count\":20,\"priority\":20,\"run\":{{\"same\":2000}}}}]}}}}\n",
+            100 * at
+        )
+    };
+    let all: String = (0..jobs).map(job).collect();
+    format!("{head}{all}")
+}
+
+/// A run of real threads over so many jobs: the data of its report, and decisions by the histogram log.
+fn threaded(folder: &Path, jobs: u32) -> (Value, u64) {
+    let trace = folder.join(format!("{jobs}.jsonl"));
+    fs::write(&trace, short_jobs(jobs)).unwrap();
+    let trace = trace.to_str().unwrap();
+    let out = folder.join(format!("run-{jobs}"));
+    let out = out.to_str().unwrap();
+    let (code, _, err) = run(&[
+        "replay",
+        trace,
+        "--mode",
+        "global",
+        "--threads",
+        "1",
+        "--nodes",
+        "20x32GiB,32vcores",
+        "--out",
+        out,
+    ]);
+    assert_eq!(code, 0, "{err}");
+    let measured = json(&printed(&["hist", out, "--json"]));
+    let phases = measured["logs"][0]["phases"].as_array().unwrap();
+    let whole = phases.iter().find(|phase| phase["phase"] == "propose");
+    let decisions = whole.map_or(0, |phase| phase["n"].as_u64().unwrap());
+    let data = json(&printed(&["report", out, "--json"]));
+    (data["runs"][0].clone(), decisions)
+}
+
+/// Every decision that threads made stands in one cell of the heat map. A run that ends within one interval has no
+/// course to show; a longer one follows.
+#[test]
+fn the_latencies_of_real_threads_are_a_map_over_the_time_of_their_run() {
+    let folder = folder("desk-threads");
+    for jobs in [50, 200, 800, 3_200, 12_800] {
+        let (run, decisions) = threaded(&folder, jobs);
+        assert!(decisions > 0);
+        assert!(run["repeated"].is_null() && run["not_repeated"].is_string());
+        let map = &run["latency_map"];
+        if map.is_null() {
+            continue;
+        }
+        let numbers = |of: &Value| -> Vec<u64> {
+            let all = of.as_array().unwrap().iter();
+            all.map(|n| n.as_u64().unwrap()).collect()
+        };
+        let (at, rows) = (numbers(&map["at_ms"]), numbers(&map["from_ns"]));
+        assert!(at.len() > 1 && at.is_sorted());
+        assert!(rows.windows(2).all(|pair| pair[1] == 2 * pair[0]));
+        let counts = map["counts"].as_array().unwrap();
+        assert_eq!(counts.len(), rows.len());
+        let counted: u64 = counts.iter().flat_map(numbers).sum();
+        assert_eq!(counted, decisions);
+        let longest = numbers(&map["max_ns"]).into_iter().max().unwrap();
+        assert!(longest >= *rows.last().unwrap() && longest < 2 * rows.last().unwrap());
+        return;
+    }
+    panic!("no run lasted two intervals");
+}
+
 #[test]
 fn shells_and_man_get_every_command() {
     for shell in ["bash", "zsh", "fish"] {

@@ -221,7 +221,7 @@ pub fn refused_call(error: &AskError, types: &[Arc<str>]) -> Finding {
                 return Finding::new(Reason::InvalidRequest, error.to_string());
             };
             let detail = format!(
-                "one container of {} is above the largest allocation of {}",
+                "one container of {} is above the largest allocation of {}, by setting and largest node",
                 amounts(&size, types),
                 amounts(&largest, types)
             );

@@ -305,20 +305,15 @@ impl<'a> WaitExplainer<'a> {
         size: &ResourceVector,
     ) -> Finding {
         let (state, types) = (self.state, self.types());
-        let (reason, has, free) = if state.calculator.fits_in(size, &offer.free) {
-            (Reason::Fragmented, "all nodes together have", &offer.free)
+        let fits = state.calculator.fits_in(size, &offer.free);
+        let reason = if fits {
+            Reason::Fragmented
         } else {
-            let has = "all nodes together have only";
-            (Reason::NoNodeFitsNow, has, &offer.free)
+            Reason::NoNodeFitsNow
         };
-        let detail = format!(
-            "one container needs {}; {has} {} free, one node at most {}",
-            amounts(size, types),
-            amounts(free, types),
-            amounts(&offer.most_free.component_max(&ResourceVector::NONE), types)
-        );
+        let detail = room(offer, size, fits, types);
         let total = state.total(partition);
-        let shown = Evidence::of_limit(state, (&total, &(total - *free), size));
+        let shown = Evidence::of_limit(state, (&total, &(total - offer.free), size));
         let of_partition = |other: AppSlot| other != app;
         Finding::new(reason, detail).shown_by(Evidence {
             short: self.short_of(offer).short,
@@ -352,6 +347,21 @@ impl<'a> WaitExplainer<'a> {
         let detail = format!("{open} nodes have room within all limits");
         Finding::new(Reason::NotYetEvaluated, detail)
     }
+}
+
+/// What a container needs and what nodes have free.
+fn room(offer: &Offer, size: &ResourceVector, fits: bool, types: &[Arc<str>]) -> String {
+    let asked = amounts(size, types);
+    if offer.free.is_none() {
+        return format!("one container needs {asked}; no node has anything free");
+    }
+    let only = if fits { "" } else { " only" };
+    let most_free = offer.most_free.component_max(&ResourceVector::NONE);
+    format!(
+        "one container needs {asked}; all nodes together have{only} {} free, one node at most {}",
+        amounts(&offer.free, types),
+        amounts(&most_free, types)
+    )
 }
 
 /// That others of the queue come first.

@@ -25,7 +25,11 @@ fn max_parallel_apps_counts_of_the_queue_and_of_the_user() {
     let mut of_user = cluster(&[("user.ann.max-parallel-apps", "1")], &["n0"]);
     of_user.asks(1, "root.a", "ann", (1, 1));
     of_user.submit(AppSpec::new(app(2), "root.b", "ann").with_master(gib(1)));
-    of_user.reason(2, Reason::MaxParallelApps);
+    let found = of_user.reason(2, Reason::MaxParallelApps);
+    assert_eq!(
+        (found.evidence.limit, found.evidence.used),
+        (Some(1), Some(1))
+    );
     assert_eq!(of_user.sets(2, "user.ann.max-parallel-apps"), "2");
 }
 

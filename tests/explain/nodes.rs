@@ -139,7 +139,8 @@ fn excluded_nodes_are_counted() {
         ..AskCall::asking(vec![Ask::anywhere(gib(1), 1)])
     };
     cluster.engine.ask(app(1), call).unwrap();
-    cluster.reason(1, Reason::ExcludedNodes);
+    let found = cluster.reason(1, Reason::ExcludedNodes);
+    assert!(found.detail.starts_with("1 nodes have room"), "{found:?}");
     assert!(cluster.helps(1, "exclude no nodes"));
 }
 
@@ -161,7 +162,8 @@ fn a_placement_constraint_rules_nodes_out() {
     };
     cluster.engine.ask(app(1), call).unwrap();
     cluster.beat(2);
-    cluster.reason(1, Reason::ConstraintUnsatisfied);
+    let found = cluster.reason(1, Reason::ConstraintUnsatisfied);
+    assert!(found.detail.starts_with("1 nodes have room"), "{found:?}");
     assert_eq!(cluster.why(1).containers(), 1);
     assert!(cluster.helps(1, "add a node"));
 }

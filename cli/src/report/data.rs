@@ -79,7 +79,7 @@ const SHARES: [u64; 15] = [
 /// `given` is how the command line names it.
 pub(super) fn of(given: &Path, folder: &Path) -> Result<Report> {
     let paths = runs_of(folder)?;
-    let mut runs = Vec::new();
+    let (mut runs, mut all_counts) = (Vec::new(), Vec::new());
     let mut made_with = Value::Null;
     for path in &paths {
         let whole = document(&path.join("run.json"))?;
@@ -88,7 +88,12 @@ pub(super) fn of(given: &Path, folder: &Path) -> Result<Report> {
             let parts = parts.map(|part| (part.to_owned(), whole[part].clone()));
             made_with = Value::Object(parts.into_iter().collect());
         }
-        runs.push(run(path, &whole)?);
+        let (run, counts) = run(path, &whole)?;
+        runs.push(run);
+        all_counts.push(counts);
+    }
+    for (run, rate) in runs.iter_mut().zip(rates(&all_counts)) {
+        run.rate = rate;
     }
     Ok(Report {
         folder: given.display().to_string(),
@@ -97,7 +102,8 @@ pub(super) fn of(given: &Path, folder: &Path) -> Result<Report> {
     })
 }
 
-fn run(path: &Path, whole: &Value) -> Result<Run> {
+/// A run, and what its rates are made of, which have spans that all runs share.
+fn run(path: &Path, whole: &Value) -> Result<(Run, PerSecond)> {
     let result = &whole["result"];
     if !result.is_object() {
         let shown = path.join("run.json").display().to_string();
@@ -116,7 +122,8 @@ fn run(path: &Path, whole: &Value) -> Result<Run> {
     let folder = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    Ok(Run {
+    let counts = PerSecond::of(&decisions, &jobs(&path.join("jobs.csv"))?);
+    let run = Run {
         name: name.or(folder).unwrap_or_default(),
         threads: result["threads"].as_u64().unwrap_or(1),
         node_count: described(&whole["settings"]["nodes"]),
@@ -125,12 +132,13 @@ fn run(path: &Path, whole: &Value) -> Result<Run> {
         phases: totals(&intervals),
         over_time: over_time(&intervals),
         latency_map: LatencyMap::of(&intervals),
-        rate: rate(&decisions, &jobs(&path.join("jobs.csv"))?),
+        rate: Rate::default(),
         usage: usage(&path.join("queues.csv"))?,
         node_use: decisions.nodes(),
         repeated,
         not_repeated,
-    })
+    };
+    Ok((run, counts))
 }
 
 /// What is seen when a run is played once more, or why it is not.
@@ -210,21 +218,70 @@ fn over_time(intervals: &[TaggedInterval]) -> Vec<PhaseAt> {
     intervals.iter().map(at).collect()
 }
 
-/// Containers asked and placed in each of equal spans of time.
-fn rate(decisions: &Decisions, jobs: &[Job]) -> Rate {
-    let submitted = jobs.iter().map(|job| job.submitted_ms).max().unwrap_or(0);
-    let last = submitted.max(decisions.last_ms());
-    let width = (last / BUCKETS + 1).max(1);
-    let placed = decisions.placed(width);
-    let mut asked: BTreeMap<u64, u64> = BTreeMap::new();
-    for job in jobs {
-        *asked.entry(job.submitted_ms / width).or_default() += job.asked;
+/// Containers by second of virtual time.
+struct PerSecond {
+    asked: BTreeMap<u64, u64>,
+    placed: BTreeMap<u64, u64>,
+}
+
+impl PerSecond {
+    fn of(decisions: &Decisions, jobs: &[Job]) -> Self {
+        let mut asked: BTreeMap<u64, u64> = BTreeMap::new();
+        for job in jobs {
+            *asked.entry(job.submitted_ms / 1_000).or_default() += job.asked;
+        }
+        Self {
+            asked,
+            placed: decisions.placed(1_000),
+        }
     }
-    let mut rate = Rate::default();
-    for bucket in 0..=last / width {
-        rate.at_s.push(bucket * width / 1_000);
-        rate.asked.push(asked.get(&bucket).copied().unwrap_or(0));
-        rate.placed.push(placed.get(&bucket).copied().unwrap_or(0));
+
+    /// The last second in which something was asked or placed.
+    fn last(&self) -> u64 {
+        let last = |counts: &BTreeMap<u64, u64>| counts.keys().next_back().copied().unwrap_or(0);
+        last(&self.asked).max(last(&self.placed))
     }
-    rate
+}
+
+/// Containers asked and placed in each of equal spans of time, of whole seconds, the same ones for all runs.
+fn rates(runs: &[PerSecond]) -> Vec<Rate> {
+    let last = runs.iter().map(PerSecond::last).max().unwrap_or(0);
+    let width = last / BUCKETS + 1;
+    let spans = last / width + 1;
+    let sums = |counts: &BTreeMap<u64, u64>| -> Vec<u64> {
+        let within = |span: u64| counts.range(span * width..(span + 1) * width);
+        (0..spans)
+            .map(|span| within(span).map(|(_, n)| n).sum())
+            .collect()
+    };
+    let rate = |run: &PerSecond| Rate {
+        at_s: (0..spans).map(|span| span * width).collect(),
+        asked: sums(&run.asked),
+        placed: sums(&run.placed),
+    };
+    runs.iter().map(rate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_of_all_runs_have_the_same_spans_and_lose_nothing() {
+        let of = |asked: &[(u64, u64)], placed: &[(u64, u64)]| PerSecond {
+            asked: asked.iter().copied().collect(),
+            placed: placed.iter().copied().collect(),
+        };
+        let short = of(&[(0, 7)], &[(0, 3), (1, 4)]);
+        let long = of(&[(0, 7)], &[(3 * BUCKETS, 7)]);
+        let rates = rates(&[short, long]);
+        assert_eq!(rates[0].at_s, rates[1].at_s);
+        assert_eq!(rates[0].at_s[..2], [0, 4]);
+        assert_eq!(rates[0].placed[..2], [7, 0]);
+        for rate in &rates {
+            assert_eq!(rate.asked.iter().sum::<u64>(), 7);
+            assert_eq!(rate.placed.iter().sum::<u64>(), 7);
+            assert_eq!(rate.placed.len(), rate.at_s.len());
+        }
+    }
 }

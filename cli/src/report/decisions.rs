@@ -63,11 +63,6 @@ impl Decisions {
         Ok(Self { lines, last_ms })
     }
 
-    /// When the last decision was made.
-    pub(super) fn last_ms(&self) -> u64 {
-        self.last_ms
-    }
-
     /// Width of a column of the picture of nodes, in ms.
     fn width_ms(&self) -> u64 {
         (self.last_ms / BUCKETS + 1).max(1)

@@ -128,11 +128,15 @@ fn finding(found: &Finding, origin: &Origin) -> String {
         out.push_str(&labelled("set by", &place));
     }
     if let (Some(dimension), Some(limit)) = (&shown.dimension, shown.limit) {
-        let number = |n: Option<i64>| n.map_or_else(String::new, |n| n.to_string());
-        let (used, asked) = (number(shown.used), number(shown.asked));
-        let of = shown.binding.as_ref();
-        let of = of.map_or_else(String::new, |queue| format!("  of {queue}"));
-        let said = format!("{dimension}: limit {limit}, used {used}, asked {asked}{of}");
+        let mut said = format!("{dimension}: limit {limit}");
+        for (name, amount) in [("used", shown.used), ("asked", shown.asked)] {
+            if let Some(amount) = amount {
+                let _ = write!(said, ", {name} {amount}");
+            }
+        }
+        if let Some(queue) = &shown.binding {
+            let _ = write!(said, "  of {queue}");
+        }
         out.push_str(&labelled("figures", &said));
     }
     if !shown.holders.is_empty() {

@@ -1,8 +1,8 @@
 //! What people do with the program, from end to end, by the very commands.
 //!
-//! The first minute (`demo`) runs in `teach.rs` by its examples, the live server in `serve/`, and the claims
-//! in `simulate.rs` and `parity.rs`. The library's first program is `examples/embed.rs`; C and Python have
-//! tests in `capi/` and `python/`.
+//! The first minute (`demo`) runs in `teach.rs` by its examples, the live server in `serve.rs`, and the claims in
+//! `simulate.rs` and `parity.rs`. The library's first program is `examples/embed.rs`, which
+//! `tests/runtime/examples.rs` runs. C and Python have tests in `capi/` and `python/`, two servers in `.ci/etcd`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

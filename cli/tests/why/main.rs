@@ -7,6 +7,7 @@ mod journeys;
 mod json_forms;
 mod pictures;
 mod plans;
+mod questions;
 mod screens;
 mod snapshots;
 #[path = "../support/mod.rs"]
