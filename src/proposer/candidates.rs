@@ -174,9 +174,9 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// The node lookup policy of an application's leaf; nothing when it is unknown.
+/// The node lookup policy that an application got from its first leaf; nothing when it is unknown.
 pub(super) fn node_policy(state: &State, app: &App) -> Option<NodePolicy> {
-    let name = state.queues[app.leaf].settings.node_policy.as_ref()?;
+    let name = app.submission.node_policy.as_ref()?;
     let policies = &state.settings.multi_node.policies;
     policies
         .iter()

@@ -80,6 +80,9 @@ pub struct Submission {
     pub default_partition: Option<Arc<str>>,
     /// Application tags, for placement constraints.
     pub tags: Arc<[Arc<str>]>,
+    /// Name of the node lookup policy of the leaf in which the attempt started. It stays through moves and refreshes.
+    // As FiCaSchedulerApp.updateMultiNodeSortingPolicy.
+    pub node_policy: Option<Arc<str>>,
 }
 
 /// Where an application stands.

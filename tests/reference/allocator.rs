@@ -438,14 +438,7 @@ impl Scheduler {
 
     /// Candidates of multi-node placement: by allocated amount, then node id.
     fn sorted_nodes(&self, app: u64, nodes: &[NodeIdx]) -> Vec<NodeIdx> {
-        let path = &self.queues[self.app(app).leaf].path;
-        let common = self
-            .conf
-            .get("yarn.scheduler.capacity.multi-node-sorting.policy");
-        if common
-            .or(self.conf.text(path, "multi-node-sorting.policy"))
-            .is_none()
-        {
+        if !self.app(app).many_nodes {
             return nodes[..1].to_vec();
         }
         let mut out = nodes.to_vec();

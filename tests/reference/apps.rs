@@ -64,6 +64,11 @@ impl Scheduler {
             return Err("not_a_leaf");
         }
         self.check_leaf(leaf, &app.user)?;
+        let own = self
+            .conf
+            .text(&self.queues[leaf].path, "multi-node-sorting.policy");
+        let common = "yarn.scheduler.capacity.multi-node-sorting.policy";
+        app.many_nodes = own.or(self.conf.get(common)).is_some();
         let above = self.upward(leaf).split_off(1);
         if above
             .iter()

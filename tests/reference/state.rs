@@ -153,6 +153,8 @@ pub(crate) struct App {
     pub(crate) asks: BTreeMap<Key, KeyAsk>,
     /// Keys with an outstanding any-ask.
     pub(crate) keys: BTreeSet<Key>,
+    /// Whether the leaf in which it started looks at many nodes.
+    pub(crate) many_nodes: bool,
     /// Partitions asked for since the last move.
     pub(crate) partitions: BTreeSet<String>,
     pub(crate) asked_back: BTreeSet<u64>,

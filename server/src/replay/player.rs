@@ -19,6 +19,7 @@ use capsched::time::ManualClock;
 use tower::ServiceExt;
 
 use super::scene::{Http, Request, Scene, SceneError, Step, Submit};
+use super::starts::Starts;
 use crate::rest::{self, Shared};
 use crate::rm::{
     Answer, Command, FinalStatus, NodeRegistration, ResourceManager, Setup, Submission,
@@ -69,6 +70,8 @@ struct Player {
     beats: Vec<(NodeName, u64)>,
     /// Whether nodes are scheduled without heartbeats.
     asynchronous: bool,
+    /// Where passes without heartbeats begin.
+    starts: Starts,
     /// The id of each application of the script.
     apps: BTreeMap<u32, String>,
     /// Containers that each node was asked to stop with its last heartbeat.
@@ -104,12 +107,15 @@ impl Drop for VersionsDirectory {
     }
 }
 
-/// Carries out the whole script; the answers by the positions of their requests.
+/// Carries out the whole script; the answers by the positions of their requests. Passes without heartbeats begin
+/// where `starts` says.
 pub(super) fn answers(
     scene: &Scene,
     reference: Reference,
-) -> Result<BTreeMap<usize, Answered>, SceneError> {
+    starts: Starts,
+) -> Result<(BTreeMap<usize, Answered>, Starts), SceneError> {
     let mut player = Player::start(scene, reference)?;
+    player.starts = starts;
     let mut answers = BTreeMap::new();
     for (at, step) in scene.inputs.script.iter().enumerate() {
         let wrong = |error: SceneError| SceneError(format!("step {at} of {}: {error}", scene.name));
@@ -117,7 +123,7 @@ pub(super) fn answers(
             answers.insert(at, answer);
         }
     }
-    Ok(answers)
+    Ok((answers, player.starts))
 }
 
 fn fail(error: impl std::fmt::Display) -> SceneError {
@@ -177,6 +183,7 @@ impl Player {
             clock,
             beats: Vec::new(),
             asynchronous,
+            starts: Starts::default(),
             apps: BTreeMap::new(),
             to_stop: BTreeMap::new(),
             started: BTreeSet::new(),
@@ -189,7 +196,11 @@ impl Player {
     fn step(&mut self, step: &Step) -> Result<Option<Answered>, SceneError> {
         self.clock.advance(duration(step));
         if let Step::Request(request) = step {
-            return self.request(request).map(Some);
+            let answer = self.request(request)?;
+            if self.asynchronous {
+                self.schedule()?;
+            }
+            return Ok(Some(answer));
         }
         match step {
             Step::Request(_) => {}
@@ -222,28 +233,28 @@ impl Player {
         Ok(None)
     }
 
-    /// Schedules the nodes that reported lately, one after the other, until nothing more is placed.
-    fn schedule(&self) -> Result<(), SceneError> {
+    /// Schedules the nodes that reported lately, in passes over all of them, until nothing more is placed.
+    // As CapacityScheduler.schedule: a pass begins at a random node and comes to that node again at its end.
+    fn schedule(&mut self) -> Result<(), SceneError> {
         let now_ms = self.rm.now_ms();
         let fresh = |(_, beat): &&(NodeName, u64)| now_ms - beat <= FRESH_MS;
-        let nodes: Vec<&NodeName> = self
-            .beats
-            .iter()
-            .filter(fresh)
-            .map(|(name, _)| name)
-            .collect();
+        let nodes = self.beats.iter().filter(fresh);
+        let nodes: Vec<NodeName> = nodes.map(|(name, _)| name.clone()).collect();
+        if nodes.is_empty() {
+            return Ok(());
+        }
         for _ in 0..MOST_ATTEMPTS {
+            let start = self.starts.next() % nodes.len();
+            let (before, behind) = nodes.split_at(start);
+            let again = &nodes[start..=start];
             let mut placed = false;
-            for &node in &nodes {
-                let attempt = self.rm.engine().schedule_node(node.clone()).map_err(fail)?;
-                placed |= attempt.is_some_and(|attempt| {
-                    attempt.proposed && !attempt.reserving && attempt.refused.is_none()
-                });
-                self.rm.pump();
+            for node in behind.iter().chain(before).chain(again) {
+                placed |= self.rm.schedule_node(node).map_err(fail)?;
             }
             if !placed {
                 return Ok(());
             }
+            self.starts.note_pass(nodes.len());
         }
         Err(SceneError(
             "a round without heartbeats does not end".to_owned(),

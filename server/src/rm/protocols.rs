@@ -1,11 +1,12 @@
 //! What nodes and application masters call, and what follows from time alone.
 
 use capsched::api::{
-    ApplicationId, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId,
-    HeartbeatReply, NodeError, NodeName, NodeReport,
+    ApplicationId, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId, Decision,
+    HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
 };
 
 use super::activities::{NodeActivity, Visited, placed};
+use super::books::Books;
 use super::nodes::NodeLife;
 use super::{AppState, FinalStatus, ResourceManager, lock};
 
@@ -24,9 +25,11 @@ impl ResourceManager {
         report: NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
         self.pump();
-        let visited = self.visited(node);
         let configuration = self.configuration();
         let asynchronous = configuration.loaded.settings.scheduler.asynchronous.enabled;
+        // Where the host runs the passes, [`Self::schedule_node`] records them.
+        let hosts_passes = asynchronous && self.setup.mode == Mode::Heartbeat;
+        let visited = (!hosts_passes).then(|| self.visited(node)).flatten();
         let reply = self.engine.heartbeat(node.clone(), report)?;
         let now_ms = self.now_ms();
         let mut books = lock(&self.books);
@@ -37,18 +40,8 @@ impl ResourceManager {
         if !asynchronous {
             books.follow_run(node, &decisions, now_ms);
         }
-        if let Some((partition, root)) = visited {
-            let placed = placed(&decisions, |app| books.queue_of(app));
-            let record = books.nodes.get(node);
-            let activity = NodeActivity {
-                node: node.clone(),
-                at_ms: now_ms,
-                http_port: record.map_or(0, |record| record.registration.http_port),
-                partition,
-                root,
-                placed,
-            };
-            books.activities.record(&activity);
+        if let Some(visited) = visited {
+            record_pass(&mut books, node, visited, &decisions, now_ms);
         }
         books.follow(&decisions, now_ms);
         let retries = books.take_retries();
@@ -59,6 +52,32 @@ impl ResourceManager {
         // A node must not start a master that a restart would not know.
         self.wait_for(position).map_err(|_| NodeError::Closed)?;
         Ok(reply)
+    }
+
+    /// One pass over a running node without its heartbeat, for hosts that decide themselves when which node is
+    /// scheduled. Whether it placed something.
+    ///
+    /// # Errors
+    ///
+    /// Once the engine has shut down.
+    // As CapacityScheduler.schedule, whose passes are recorded as those of heartbeats are.
+    pub fn schedule_node(&self, node: &NodeName) -> Result<bool, CallError> {
+        self.pump();
+        let visited = self.visited(node);
+        let attempt = self.engine.schedule_node(node.clone())?;
+        let decisions = self.take_decisions();
+        let now_ms = self.now_ms();
+        let mut books = lock(&self.books);
+        if let Some(visited) = visited {
+            record_pass(&mut books, node, visited, &decisions, now_ms);
+        }
+        books.follow(&decisions, now_ms);
+        let retries = books.take_retries();
+        self.start_again(&mut books, &retries, now_ms);
+        self.keep_facts(&mut books, now_ms);
+        Ok(attempt.is_some_and(|attempt| {
+            attempt.proposed && !attempt.reserving && attempt.refused.is_none()
+        }))
     }
 
     /// What a pass over a node will come to, where somebody asked for a recording.
@@ -226,4 +245,25 @@ impl ResourceManager {
             let _ = self.remove_node(&node, NodeLife::Lost, now_ms);
         }
     }
+}
+
+/// Keeps what a pass over a node came to, for whoever asked for a recording.
+fn record_pass(
+    books: &mut Books,
+    node: &NodeName,
+    (partition, root): (String, Visited),
+    decisions: &[Decision],
+    now_ms: u64,
+) {
+    let placed = placed(decisions, |app| books.queue_of(app));
+    let record = books.nodes.get(node);
+    let activity = NodeActivity {
+        node: node.clone(),
+        at_ms: now_ms,
+        http_port: record.map_or(0, |record| record.registration.http_port),
+        partition,
+        root,
+        placed,
+    };
+    books.activities.record(&activity);
 }

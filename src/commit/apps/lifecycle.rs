@@ -290,6 +290,7 @@ impl Ledger {
                 master_size: master.size,
                 default_partition: spec.partition.as_deref().map(Arc::from),
                 tags: spec.tags.iter().map(|tag| tag.as_str().into()).collect(),
+                node_policy: self.state.queues[leaf].settings.node_policy.clone(),
             }),
             user: self.leaves.user(&mut self.state, leaf, &spec.user),
             leaf,
