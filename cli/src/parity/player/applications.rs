@@ -6,7 +6,7 @@ use capsched::api::{
 };
 use capsched::id::{ApplicationId, ContainerId};
 use capsched::resource::ResourceVector;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Answer, Player, error, list, skipped};
 use crate::parity::scenario::{self, reference};
@@ -60,7 +60,7 @@ impl Player<'_> {
             }
             out.insert("released".into(), json!(release));
         }
-        let updates = self.updates(ask, out);
+        let (updates, chosen) = self.updates(ask);
         let call = AskCall {
             asks: ask.requests.iter().map(to_ask).collect(),
             constrained: ask.scheduling_requests.iter().map(to_constrained).collect(),
@@ -71,6 +71,7 @@ impl Player<'_> {
         };
         match self.engine.ask(id, &call) {
             Ok(reply) => {
+                list(out, "updates", chosen);
                 let numbers = reply
                     .allocated
                     .iter()
@@ -87,7 +88,7 @@ impl Player<'_> {
     }
 
     /// The changes of a call. Those at which the recorded scheduler fails are left out, and the answer says so.
-    fn updates(&self, ask: &scenario::Ask, out: &mut Answer) -> Vec<ContainerUpdate> {
+    fn updates(&self, ask: &scenario::Ask) -> (Vec<ContainerUpdate>, Vec<Value>) {
         let id = ApplicationId::new(ask.app);
         let (mut updates, mut chosen) = (Vec::new(), Vec::new());
         for update in &ask.updates {
@@ -122,10 +123,7 @@ impl Player<'_> {
                 change,
             });
         }
-        if !chosen.is_empty() {
-            out.insert("updates".into(), json!(chosen));
-        }
-        updates
+        (updates, chosen)
     }
 
     /// Whether a change of a container was granted that its application has not fetched.
