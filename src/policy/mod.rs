@@ -17,10 +17,8 @@ pub use child_order::{
 };
 pub use constraint::{
     Applications, BatchNode, BatchOutcome, BatchPlacement, BatchRequest, ConstraintRegistry,
-    ConstraintSyntaxError, NodeTags, PlacementAttempts, PlacementRequest, PlacementTrial,
-    QueryError, RETRY_ATTEMPTS, Reduce, RegistryError, RejectedRequest, RejectionReason,
-    RequestOrder, SpecItem, TagIndex, TagView, evaluate, parse_constraint, parse_placement_spec,
-    place_batch,
+    ConstraintSyntaxError, NodeTags, QueryError, Reduce, RegistryError, RequestOrder, SpecItem,
+    TagIndex, TagView, evaluate, parse_constraint, parse_placement_spec, place_batch,
 };
 pub use constraints::constraint_holds;
 pub use limits::{

@@ -5,20 +5,14 @@
 //! [text form](parse_constraint), combined with the constraints of the application and of the
 //! cluster by the [registry](ConstraintRegistry), and [evaluated](evaluate) against a
 //! [view](TagView) of one candidate node, for which the [index](TagIndex) of running tags serves.
-//! [`place_batch`] is the placement algorithm that works in front of the scheduler, and
-//! [`PlacementAttempts`] repeats it for what was refused.
+//! [`place_batch`] is the placement algorithm that works in front of the scheduler.
 
-mod attempts;
 mod evaluate;
 mod parse;
 mod processor;
 mod registry;
 mod tags;
 
-pub use attempts::{
-    PlacementAttempts, PlacementRequest, PlacementTrial, RETRY_ATTEMPTS, RejectedRequest,
-    RejectionReason,
-};
 pub use evaluate::{Applications, QueryError, Reduce, TagView, evaluate};
 pub use parse::{ConstraintSyntaxError, SpecItem, parse_constraint, parse_placement_spec};
 pub use processor::{
