@@ -55,7 +55,7 @@ impl ResourceManager {
     }
 
     /// One pass over a running node without its heartbeat, for hosts that decide themselves when which node is
-    /// scheduled. Whether it placed something.
+    /// scheduled. Whether it placed or newly reserved something.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl ResourceManager {
     pub fn schedule_node(&self, node: &NodeName) -> Result<bool, CallError> {
         self.pump();
         let visited = self.visited(node);
-        let attempt = self.engine.schedule_node(node.clone())?;
+        self.engine.schedule_node(node.clone())?;
         let decisions = self.take_decisions();
         let now_ms = self.now_ms();
         let mut books = lock(&self.books);
@@ -75,9 +75,13 @@ impl ResourceManager {
         let retries = books.take_retries();
         self.start_again(&mut books, &retries, now_ms);
         self.keep_facts(&mut books, now_ms);
-        Ok(attempt.is_some_and(|attempt| {
-            attempt.proposed && !attempt.reserving && attempt.refused.is_none()
-        }))
+        let places = |decision: &Decision| {
+            matches!(
+                decision,
+                Decision::Allocated { .. } | Decision::Reserved { .. }
+            )
+        };
+        Ok(decisions.iter().any(places))
     }
 
     /// What a pass over a node will come to, where somebody asked for a recording.

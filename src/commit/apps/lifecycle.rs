@@ -272,6 +272,23 @@ impl Ledger {
         created.ok_or_else(|| SubmitError::UnknownQueue(name.to_owned()))
     }
 
+    fn submission(
+        &self,
+        spec: &AppSpec,
+        leaf: QueueSlot,
+        priority: i32,
+        master: &Master,
+    ) -> Submission {
+        Submission {
+            user_name: spec.user.as_str().into(),
+            priority,
+            master_size: master.size,
+            default_partition: spec.partition.as_deref().map(Arc::from),
+            tags: spec.tags.iter().map(|tag| tag.as_str().into()).collect(),
+            node_policy: self.state.queues[leaf].settings.node_policy.clone(),
+        }
+    }
+
     fn new_app(
         &mut self,
         spec: &AppSpec,
@@ -284,14 +301,7 @@ impl Ledger {
             attempt: self.attempts.next(spec.id),
             generation: 0,
             start: self.clock.next_start(),
-            submission: Arc::new(Submission {
-                user_name: spec.user.as_str().into(),
-                priority,
-                master_size: master.size,
-                default_partition: spec.partition.as_deref().map(Arc::from),
-                tags: spec.tags.iter().map(|tag| tag.as_str().into()).collect(),
-                node_policy: self.state.queues[leaf].settings.node_policy.clone(),
-            }),
+            submission: Arc::new(self.submission(spec, leaf, priority, master)),
             user: self.leaves.user(&mut self.state, leaf, &spec.user),
             leaf,
             priority,
