@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::{self, folder, generated, run};
-use crate::{job, recorded, recorded_jobs};
+use crate::{job, recorded, recorded_jobs, site_of_full_rounds};
 
 fn why(out: &Path, rest: &[&str]) -> (i32, String, String) {
     run(&[&["why", out.to_str().unwrap()][..], rest].concat())
@@ -174,18 +174,7 @@ fn the_newest_run_below_runs_is_meant_when_none_is_named() {
 
 #[test]
 fn rounds_of_preemption_are_part_of_the_course_of_an_application() {
-    let folder = folder("why-rounds-site");
-    let site = folder.join("yarn-site.xml");
-    let key = "yarn.resourcemanager.monitor.capacity.preemption";
-    let property = |name: &str, value: &str| {
-        format!("<property><name>{key}.{name}</name><value>{value}</value></property>")
-    };
-    let text = [
-        property("total_preemption_per_round", "1.0"),
-        property("natural_termination_factor", "1.0"),
-    ];
-    let text = format!("<configuration>{}</configuration>", text.concat());
-    fs::write(&site, text).unwrap();
+    let site = site_of_full_rounds("why-rounds-site");
     let jobs = [
         job("giver", 0, "root.dev", 10, 100),
         job("taker", 20, "root.prod", 8, 100),

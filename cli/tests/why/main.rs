@@ -57,6 +57,22 @@ pub(crate) fn recorded_with(name: &str, more: &[&str]) -> (PathBuf, PathBuf) {
     recorded_jobs(name, &jobs, more)
 }
 
+/// A site under which a round of preemption asks for all that is missing.
+pub(crate) fn site_of_full_rounds(name: &str) -> PathBuf {
+    let site = support::folder(name).join("yarn-site.xml");
+    let key = "yarn.resourcemanager.monitor.capacity.preemption";
+    let property = |name: &str, value: &str| {
+        format!("<property><name>{key}.{name}</name><value>{value}</value></property>")
+    };
+    let text = [
+        property("total_preemption_per_round", "1.0"),
+        property("natural_termination_factor", "1.0"),
+    ];
+    let text = format!("<configuration>{}</configuration>", text.concat());
+    fs::write(&site, text).unwrap();
+    site
+}
+
 /// A run of jobs on two nodes under the configuration of these tests.
 pub(crate) fn recorded_jobs(name: &str, jobs: &[String], more: &[&str]) -> (PathBuf, PathBuf) {
     let folder = folder(name);

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{folder, printed, run};
-use crate::{CONF, job, recorded_jobs, recorded_with};
+use crate::support::{printed, run};
+use crate::{CONF, job, recorded_jobs, recorded_with, site_of_full_rounds};
 
 /// A snapshot at 10 s, in which the first application runs and two wait for masters.
 fn saved(name: &str, more: &[&str]) -> (PathBuf, String) {
@@ -160,21 +160,7 @@ fn what_would_be_refused_is_tried_with_submissions_and_asks_anew() {
 
 #[test]
 fn preemption_that_a_plan_brings_about_is_tried_on_a_copy() {
-    let folder = folder("plan-preemption-site");
-    let site = folder.join("yarn-site.xml");
-    let key = "yarn.resourcemanager.monitor.capacity.preemption";
-    let property = |name: &str, value: &str| {
-        format!("<property><name>{key}.{name}</name><value>{value}</value></property>")
-    };
-    let text = [
-        property("total_preemption_per_round", "1.0"),
-        property("natural_termination_factor", "1.0"),
-    ];
-    fs::write(
-        &site,
-        format!("<configuration>{}</configuration>", text.concat()),
-    )
-    .unwrap();
+    let site = site_of_full_rounds("plan-preemption-site");
     let jobs = [
         job("dev", 0, "root.dev", 8, 100),
         job("prod", 1, "root.prod", 20, 100),
