@@ -9,6 +9,32 @@ use super::Sequential;
 use crate::commit::{AppError, LeafApps, MovedApps, PreemptionProgress, PreemptionRound, Verdicts};
 use crate::id::{ApplicationId, NodeName};
 
+/// Carries out a part for one application after the other, as far as the budget goes; whether none is left. `part`:
+/// whether the application is done with.
+fn go_through(
+    engine: &mut Sequential,
+    left: &mut LeafApps,
+    budget: &mut usize,
+    mut part: impl FnMut(&mut Sequential, ApplicationId, &mut usize) -> bool,
+) -> bool {
+    engine.note_change();
+    let mut is_over = false;
+    while *budget > 0 && !is_over {
+        match engine.ledger().next_of(left) {
+            Some(app) if part(engine, app, budget) => left.pass(),
+            Some(_) => {}
+            None => is_over = true,
+        }
+    }
+    engine.follow_up();
+    is_over
+}
+
+/// Takes an application and its containers off a budget.
+fn take_off(engine: &Sequential, app: ApplicationId, budget: &mut usize) {
+    *budget = budget.saturating_sub(1 + engine.ledger().number_of_containers(app));
+}
+
 /// Ends all applications of a leaf.
 #[derive(Debug)]
 pub(super) struct KillAll {
@@ -40,21 +66,15 @@ impl KillAll {
                 Err(error) => return Some(Err(error)),
             },
         };
-        engine.note_change();
-        let mut is_over = false;
-        while *budget > 0 && !is_over {
-            let Some(app) = engine.ledger().next_of(left) else {
-                is_over = true;
-                continue;
-            };
-            if engine.end_part_of(app, budget) {
-                *budget = budget.saturating_sub(1 + engine.ledger().number_of_containers(app));
+        let is_over = go_through(engine, left, budget, |engine, app, budget| {
+            let ends = engine.end_part_of(app, budget);
+            if ends {
+                take_off(engine, app, budget);
                 engine.kill_app(app);
                 self.killed.push(app);
-                left.pass();
             }
-        }
-        engine.follow_up();
+            ends
+        });
         is_over.then(|| Ok(std::mem::take(&mut self.killed)))
     }
 }
@@ -92,18 +112,11 @@ impl MoveAll {
                 Err(error) => return Some(Err(error)),
             },
         };
-        engine.note_change();
-        let mut is_over = false;
-        while *budget > 0 && !is_over {
-            let Some(app) = engine.ledger().next_of(left) else {
-                is_over = true;
-                continue;
-            };
-            *budget = budget.saturating_sub(1 + engine.ledger().number_of_containers(app));
+        let is_over = go_through(engine, left, budget, |engine, app, budget| {
+            take_off(engine, app, budget);
             engine.move_noted(app, &self.to, &mut self.result);
-            left.pass();
-        }
-        engine.follow_up();
+            true
+        });
         is_over.then(|| Ok(std::mem::take(&mut self.result)))
     }
 }

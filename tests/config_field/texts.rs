@@ -6,6 +6,15 @@ use super::{check_bytes, configuration, first, one_leaf, source};
 
 // Kind 02: encodings.
 
+/// A file is refused as what it is, with what to do next.
+fn is_named(bytes: &[u8], what: &str, next: &str) {
+    let report = check_bytes(bytes);
+    let error = first(&report);
+    assert!(error.message.contains(what), "{what}: {error}");
+    let help = error.help.as_deref().unwrap_or_default();
+    assert!(help.contains(next), "{what}: {help}");
+}
+
 #[test]
 fn bytes_that_are_no_text_have_line_column_and_offset() {
     let text = one_leaf(&[]);
@@ -157,11 +166,7 @@ fn files_of_another_kind_are_named_with_what_to_do_next() {
         (site.as_bytes(), "yarn-site.xml", "--site"),
     ];
     for (bytes, what, next) in cases.into_iter().chain([(packed, "gzip", "gunzip")]) {
-        let report = check_bytes(bytes);
-        let error = first(&report);
-        assert!(error.message.contains(what), "{what}: {error}");
-        let help = error.help.as_deref().unwrap_or_default();
-        assert!(help.contains(next), "{what}: {help}");
+        is_named(bytes, what, next);
     }
 }
 
@@ -188,11 +193,7 @@ fn packed_files_and_other_sites_are_named_with_what_to_do_next() {
         (fair.as_bytes(), "yarn-site.xml", "--site"),
     ];
     for (bytes, what, next) in cases {
-        let report = check_bytes(bytes);
-        let error = first(&report);
-        assert!(error.message.contains(what), "{what}: {error}");
-        let help = error.help.as_deref().unwrap_or_default();
-        assert!(help.contains(next), "{what}: {help}");
+        is_named(bytes, what, next);
     }
 }
 
