@@ -95,6 +95,9 @@ pub(crate) struct PlacedIn {
 
 /// What a caller of [`place`] adds to it. Nothing by default.
 pub(crate) trait Sink<const N: usize> {
+    /// Whether key and application surely have more outstanding than this container. Then nothing ends with it.
+    const GOES_ON: bool = false;
+
     /// A container is about to be taken off an ask.
     #[inline]
     fn take(&mut self, _ask: &PlaceAsk) {}
@@ -146,10 +149,10 @@ struct AskTaken<const N: usize> {
 /// Places a container. Returns whether the key has nothing outstanding any more.
 // As FiCaSchedulerApp.apply and AbstractLeafQueue.apply for an allocation.
 #[inline(always)]
-pub(crate) fn place<const N: usize>(
+pub(crate) fn place<const N: usize, S: Sink<N>>(
     state: &mut State,
     placement: &ContainerPlacement<N>,
-    sink: &mut impl Sink<N>,
+    sink: &mut S,
 ) -> bool {
     let node = &state.nodes[placement.node];
     // One borrow of the row serves all that moves in it: each costs a mark of the write.
@@ -159,7 +162,8 @@ pub(crate) fn place<const N: usize>(
     let mut demand = None;
     if let Some((wanted, size)) = taken.pending {
         row.part_mut(wanted).pending -= size;
-        demand = Some((wanted, asks_on::<N>(row, wanted)));
+        debug_assert!(!S::GOES_ON || asks_on::<N>(row, wanted));
+        demand = (!S::GOES_ON).then(|| (wanted, asks_on::<N>(row, wanted)));
     }
     let number = sink.number(row);
     let placed = PlacedIn {
@@ -191,12 +195,12 @@ fn nearer(locality: Locality, hosts: &[NameId; 2]) -> &[NameId] {
 /// Takes one container off the asks of a key.
 // As LocalityAppPlacementAllocator.allocate and SingleConstraintAppPlacementAllocator.allocate.
 #[inline(always)]
-fn take_ask<const N: usize>(
+fn take_ask<const N: usize, S: Sink<N>>(
     row: &mut App,
     settings: &SchedulerSettings,
     placement: &ContainerPlacement<N>,
     node: &Node,
-    sink: &mut impl Sink<N>,
+    sink: &mut S,
 ) -> AskTaken<N> {
     let asks = &mut row.keys[placement.key];
     let partition = asks.partition;
@@ -216,7 +220,8 @@ fn take_ask<const N: usize>(
         let partition = ask.partition.unwrap_or(PartitionId::DEFAULT);
         pending = Some((partition, ask.size.narrow()));
     });
-    let ended = left <= 0;
+    debug_assert!(!S::GOES_ON || left > 0);
+    let ended = !S::GOES_ON && left <= 0;
     asks.known = !asks.asks.is_empty();
     if ended {
         row.close_key(placement.key);

@@ -18,12 +18,12 @@ pub(crate) fn sum_weights(state: &State, leaf: QueueSlot, only_active: bool) -> 
         .map(|&user| &state.users[user])
         .filter(|user| user.active || !only_active);
     let add = |sum, user: &User| share::sum(sum, user.weight);
+    let is_one = |user: &User| user.weight.to_bits() == 1.0f32.to_bits();
+    let in_any_order = |(sum, ones), user| (add(sum, user), ones && is_one(user));
     // Ones add up exactly, whatever their order.
-    if users
-        .clone()
-        .all(|user| user.weight.to_bits() == 1.0f32.to_bits())
-    {
-        return users.fold(0.0, add);
+    let (sum, ones) = users.clone().fold((0.0, true), in_any_order);
+    if ones {
+        return sum;
     }
     let mut users: Vec<&User> = users.collect();
     java_order::sort(&mut users, 0, |user| java_order::string_hash(&user.name));

@@ -51,6 +51,7 @@ mod registry;
 mod tree;
 
 pub use apps::ask_error::{AskError, OutOfRange};
+pub use apps::ask_order::AskOrder;
 pub use apps::ask_steps::AskProgress;
 pub use apps::clock::effective_lifetime;
 pub use apps::lifecycle::{AppError, SubmitError, Submitted};

@@ -42,8 +42,10 @@ pub fn fair_key(app: &App, size_based_weight: bool) -> f64 {
 #[must_use]
 pub fn in_order(state: &State, leaf: QueueSlot) -> bool {
     let queue = &state.queues[leaf];
-    let order = &queue.settings.leaf.app_order;
-    order.own_lists().is_empty() && (queue.as_leaf().dirty.is_empty() || *order == AppOrder::Fifo)
+    match &queue.settings.leaf.app_order {
+        AppOrder::Fifo => true,
+        order => order.own_lists().is_empty() && queue.as_leaf().dirty.is_empty(),
+    }
 }
 
 /// The applications that a leaf serves on a partition, where it has lists of their own for some

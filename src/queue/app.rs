@@ -151,6 +151,11 @@ impl App {
         if self.keys.first().is_some_and(|asks| asks.key == key) {
             return Ok(0);
         }
+        self.find_key_among(key)
+    }
+
+    #[inline(never)]
+    fn find_key_among(&self, key: SchedulerKey) -> Result<usize, usize> {
         self.keys.binary_search_by(|asks| asks.key.cmp(&key))
     }
 

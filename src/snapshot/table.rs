@@ -24,24 +24,15 @@ macro_rules! slots {
 
 slots!(QueueSlot, NodeSlot, AppSlot, UserSlot, PartitionId);
 
-/// Who learns of the writes to a table.
-#[derive(Clone, Copy, Debug)]
-enum Noting {
-    /// Nobody.
-    Nothing,
-    /// Publications.
-    Tracked,
-    /// Whoever watches, and publications where they are tracked.
-    Watched,
-}
-
 /// A vector of rows that remembers which of them were written.
 #[derive(Clone, Debug)]
 pub struct Table<S, T> {
     pub(super) rows: Vec<T>,
     pub(super) tracking: bool,
-    /// Who learns of writes; one comparison where nobody watches.
-    noting: Noting,
+    /// Whether anybody learns of writes.
+    noting: bool,
+    /// Bits of rows of which another write is no news to anybody: the one look of each write.
+    noted: Vec<u64>,
     /// Those written since [`Table::take_watched`] was last asked; nothing unless somebody watches.
     watched: Option<Marks>,
     /// Since the last publication, or since the copy was last refreshed.
@@ -67,6 +58,26 @@ pub(super) struct Ahead {
     pub(super) to_forget: usize,
 }
 
+#[inline]
+fn has_bit(bits: &[u64], index: usize) -> bool {
+    let word = bits.get(index / 64);
+    word.is_some_and(|word| word & (1 << (index % 64)) != 0)
+}
+
+fn set_bit(bits: &mut Vec<u64>, index: usize) {
+    let word = index / 64;
+    if word >= bits.len() {
+        bits.resize(word + 1, 0);
+    }
+    bits[word] |= 1 << (index % 64);
+}
+
+fn clear_bit(bits: &mut [u64], index: usize) {
+    if let Some(word) = bits.get_mut(index / 64) {
+        *word &= !(1 << (index % 64));
+    }
+}
+
 /// A set of row indices, in the order in which they came.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Marks {
@@ -77,8 +88,7 @@ pub(super) struct Marks {
 impl Marks {
     #[inline]
     pub(super) fn has(&self, index: usize) -> bool {
-        let word = self.bits.get(index / 64);
-        word.is_some_and(|word| word & (1 << (index % 64)) != 0)
+        has_bit(&self.bits, index)
     }
 
     /// Adds an index; whether it was not there.
@@ -86,11 +96,7 @@ impl Marks {
         if self.has(index) {
             return false;
         }
-        let word = index / 64;
-        if word >= self.bits.len() {
-            self.bits.resize(word + 1, 0);
-        }
-        self.bits[word] |= 1 << (index % 64);
+        set_bit(&mut self.bits, index);
         self.list
             .push(u32::try_from(index).expect("tables are bounded below the slot range"));
         true
@@ -98,9 +104,7 @@ impl Marks {
 
     /// Takes an index out of the set; it stays in the list.
     fn forget(&mut self, index: usize) {
-        if let Some(word) = self.bits.get_mut(index / 64) {
-            *word &= !(1 << (index % 64));
-        }
+        clear_bit(&mut self.bits, index);
     }
 
     pub(super) fn clear(&mut self) {
@@ -116,7 +120,8 @@ impl<S: RowSlot, T> Default for Table<S, T> {
         Self {
             rows: Vec::new(),
             tracking: false,
-            noting: Noting::Nothing,
+            noting: false,
+            noted: Vec::new(),
             watched: None,
             written: Marks::default(),
             recent: Marks::default(),
@@ -141,7 +146,9 @@ impl<S: RowSlot, T> IndexMut<S> for Table<S, T> {
     #[inline]
     fn index_mut(&mut self, slot: S) -> &mut T {
         let index = slot.index();
-        self.note(index);
+        if self.noting && !has_bit(&self.noted, index) {
+            self.note(index);
+        }
         &mut self.rows[index]
     }
 }
@@ -168,7 +175,9 @@ impl<S: RowSlot, T> Table<S, T> {
     pub fn push(&mut self, row: T) -> usize {
         self.rows.push(row);
         let index = self.rows.len() - 1;
-        self.note(index);
+        if self.noting {
+            self.note(index);
+        }
         index
     }
 
@@ -177,7 +186,7 @@ impl<S: RowSlot, T> Table<S, T> {
         self.start_tracking();
         self.forget_written();
         for index in 0..self.rows.len() {
-            self.mark(index);
+            self.note(index);
         }
     }
 
@@ -192,78 +201,59 @@ impl<S: RowSlot, T> Table<S, T> {
     /// except for those written before the last publication; some may come twice.
     pub fn take_recent(&mut self, into: &mut Vec<u32>) {
         into.clone_from(&self.recent.list);
-        self.recent.clear();
+        self.forget_recent();
     }
 
     /// Begins to remember writes for [`Table::take_watched`], or ends that.
     pub fn watch(&mut self, watches: bool) {
         if watches != self.watched.is_some() {
             self.watched = watches.then(Marks::default);
-            self.choose_noting();
+            self.noting = self.tracking || watches;
+            self.noted.clear();
         }
     }
 
     /// Remembers writes from now on.
     pub(super) fn start_tracking(&mut self) {
-        self.tracking = true;
-        self.choose_noting();
-    }
-
-    fn choose_noting(&mut self) {
-        self.noting = match (self.watched.is_some(), self.tracking) {
-            (true, _) => Noting::Watched,
-            (false, true) => Noting::Tracked,
-            (false, false) => Noting::Nothing,
-        };
+        (self.tracking, self.noting) = (true, true);
+        self.noted.clear();
     }
 
     /// Adds to a list the indices of the rows that were written since this was last asked, each once.
     pub fn take_watched(&mut self, into: &mut Vec<u32>) {
         if let Some(watched) = &mut self.watched {
             into.extend_from_slice(&watched.list);
+            for &index in &watched.list {
+                clear_bit(&mut self.noted, index as usize);
+            }
             watched.clear();
         }
     }
 
-    /// A row is about to be written.
-    #[inline]
-    fn note(&mut self, index: usize) {
-        match self.noting {
-            Noting::Nothing => {}
-            Noting::Tracked => self.mark(index),
-            Noting::Watched => self.note_watched(index),
-        }
-    }
-
+    /// A row is about to be written that was not since somebody last asked.
     #[cold]
-    fn note_watched(&mut self, index: usize) {
+    fn note(&mut self, index: usize) {
+        set_bit(&mut self.noted, index);
         if let Some(watched) = &mut self.watched {
             watched.add(index);
         }
-        if self.tracking {
-            self.mark(index);
+        if self.tracking && self.recent.add(index) {
+            self.written.add(index);
+            self.uncopied.add(index);
         }
     }
 
-    #[inline]
-    fn mark(&mut self, index: usize) {
-        if !self.recent.has(index) {
-            self.mark_first(index);
+    fn forget_recent(&mut self) {
+        for &index in &self.recent.list {
+            clear_bit(&mut self.noted, index as usize);
         }
-    }
-
-    /// Notes the first write to a row.
-    #[cold]
-    fn mark_first(&mut self, index: usize) {
-        self.recent.add(index);
-        self.written.add(index);
-        self.uncopied.add(index);
+        self.recent.clear();
     }
 
     /// Nothing counts as written any more.
     pub(super) fn forget_written(&mut self) {
         self.written.clear();
-        self.recent.clear();
+        self.forget_recent();
         self.uncopied.clear();
         self.copied_ahead = 0;
     }
@@ -289,6 +279,7 @@ impl<S: RowSlot, T: Clone> Table<S, T> {
             let row = index as usize;
             self.uncopied.forget(row);
             self.recent.forget(row);
+            clear_bit(&mut self.noted, row);
             self.freezer.show(index, &self.rows[row]);
         }
         self.copied_ahead = last;

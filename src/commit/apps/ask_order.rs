@@ -11,7 +11,7 @@ use crate::queue::Ask;
 /// Positions of the asks of a call, key by key in the order of a hash map; under a key the ask for
 /// `*` comes last. Of two asks for one place under a key only the later one is among them.
 #[derive(Debug, Default)]
-pub(super) struct AskOrder {
+pub struct AskOrder {
     pub(super) positions: SmallVec<[u32; 2]>,
     /// The keys, ascending; left out where there is one at most.
     pub(super) keys: Vec<SchedulerKey>,
@@ -30,8 +30,11 @@ pub(super) fn key_of(ask: &Ask) -> SchedulerKey {
 }
 
 impl AskOrder {
+    /// The order of the asks of a call.
+    ///
     /// Cost: that of sorting the asks.
-    pub(super) fn of(asks: &[Ask]) -> Self {
+    #[must_use]
+    pub fn of(asks: &[Ask]) -> Self {
         if asks.len() < 2 {
             return Self {
                 positions: (0..).take(asks.len()).collect(),

@@ -55,20 +55,28 @@ pub struct AskProgress {
     largest: ResourceVector,
     checked: CheckedAsks,
     requests: Vec<CheckedRequest>,
-    updates: UpdateProgress,
+    /// Nothing where the call changes no container.
+    updates: Option<Box<UpdateProgress>>,
     /// Whether an ask for `*` was taken over, or else a request changed its number.
     changed: bool,
     requests_changed: bool,
 }
 
 impl AskProgress {
-    /// A call that has not begun. What follows from the call alone is worked out here.
+    /// A call that has not begun.
     ///
     /// Cost: that of sorting the asks.
     #[must_use]
     pub fn of(call: &AskCall) -> Self {
+        Self::with_order(call, AskOrder::of(&call.asks))
+    }
+
+    /// A call that has not begun, with the order of its asks.
+    #[must_use]
+    pub fn with_order(call: &AskCall, order: AskOrder) -> Self {
         Self {
-            order: AskOrder::of(&call.asks),
+            order,
+            updates: (!call.updates.is_empty()).then(Box::default),
             ..Self::default()
         }
     }
@@ -122,11 +130,8 @@ impl Ledger {
         } else if progress.owner != Some((app, self.state.apps[app].generation)) {
             return Err(AskError::UnknownApplication(self.state.apps[app].id));
         }
-        while progress.step != AskStep::Answered {
-            if *budget == 0 {
-                return Ok(false);
-            }
-            self.ask_step(app, call, progress, reply, budget)?;
+        if !self.go_on_with(app, call, progress, reply, budget)? {
+            return Ok(false);
         }
         if progress.changed {
             mark_moved(&mut self.state, app, FairChange::Demand);
@@ -134,39 +139,41 @@ impl Ledger {
         Ok(true)
     }
 
-    /// Goes on with the present step of a call, and to the next one when it is done.
-    fn ask_step(
+    /// Goes on with the present step of a call and those after it while the budget lasts; whether all are done.
+    fn go_on_with(
         &mut self,
         app: AppSlot,
         call: &AskCall,
         progress: &mut AskProgress,
         reply: &mut AskReply,
         budget: &mut usize,
-    ) -> Result<(), AskError> {
-        match progress.step {
-            AskStep::Begin | AskStep::Check => self.check_asks(call, progress, budget, app)?,
-            AskStep::Intern => self.intern_places(call, progress, budget),
-            AskStep::Update => {
-                let updates = (call.updates.as_slice(), &progress.largest);
-                let of = &mut progress.updates;
-                if self.take_over_updates(app, updates, of, reply, budget) {
-                    progress.go_to(AskStep::Release);
+    ) -> Result<bool, AskError> {
+        while *budget > 0 {
+            match progress.step {
+                AskStep::Begin | AskStep::Check => self.check_asks(call, progress, budget, app)?,
+                AskStep::Intern => self.intern_places(call, progress, budget),
+                AskStep::Update => {
+                    let (of, largest) = (progress.updates.as_deref_mut(), &progress.largest);
+                    let updates = of.map(|of| (call.updates.as_slice(), largest, of));
+                    if updates.is_none_or(|of| self.take_over_updates(app, of, reply, budget)) {
+                        progress.go_to(AskStep::Release);
+                    }
                 }
-            }
-            AskStep::Release => self.release_containers(app, call, progress, reply, budget),
-            AskStep::Correct => self.correct_asks(app, progress),
-            AskStep::Asks => self.take_over_asks(app, progress, budget)?,
-            AskStep::Requests => self.take_over_requests(app, progress, budget)?,
-            AskStep::Shun => self.update_blacklist(app, call, progress, budget),
-            AskStep::HandOver => {
-                if self.hand_over(app, reply, budget) {
-                    self.answer(app, reply);
-                    progress.go_to(AskStep::Answered);
+                AskStep::Release => self.release_containers(app, call, progress, reply, budget),
+                AskStep::Correct => self.correct_asks(app, progress),
+                AskStep::Asks => self.take_over_asks(app, progress, budget)?,
+                AskStep::Requests => self.take_over_requests(app, progress, budget)?,
+                AskStep::Shun => self.update_blacklist(app, call, progress, budget),
+                AskStep::HandOver => {
+                    if self.hand_over(app, reply, budget) {
+                        self.answer(app, reply);
+                        progress.go_to(AskStep::Answered);
+                    }
                 }
+                AskStep::Answered => return Ok(true),
             }
-            AskStep::Answered => {}
         }
-        Ok(())
+        Ok(progress.step == AskStep::Answered)
     }
 
     fn begin_ask(

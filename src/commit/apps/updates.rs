@@ -57,14 +57,10 @@ impl Ledger {
     pub(super) fn take_over_updates(
         &mut self,
         app: AppSlot,
-        (updates, largest): (&[ContainerUpdate], &ResourceVector),
-        progress: &mut UpdateProgress,
+        (updates, largest, progress): (&[ContainerUpdate], &ResourceVector, &mut UpdateProgress),
         reply: &mut AskReply,
         budget: &mut usize,
     ) -> bool {
-        if updates.is_empty() {
-            return true;
-        }
         for at in take(&mut progress.checked, updates.len(), budget) {
             let update = &updates[at];
             match self.check_container_update(app, update, largest, &progress.containers) {

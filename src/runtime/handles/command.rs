@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::cluster::{AttributeMapping, Attributes};
 use crate::commit::{
-    AppError, AskError, AskProgress, HeartbeatReply, Ledger, NodeError, PreemptionRound,
+    AppError, AskError, AskOrder, AskProgress, HeartbeatReply, Ledger, NodeError, PreemptionRound,
     RefreshError, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
@@ -34,9 +34,12 @@ const COPIED_AHEAD: usize = 4096;
 #[derive(Debug)]
 pub(in crate::runtime) struct AskBatch {
     calls: Vec<(ApplicationId, AskCall)>,
-    /// How far the calls are carried out; those before `done` are answered.
-    progress: Vec<AskProgress>,
+    /// The orders of their asks, which the caller's thread works out; those of calls under way are taken out.
+    orders: Vec<AskOrder>,
+    /// How many calls are answered.
     done: usize,
+    /// How far the next one is carried out, once it began.
+    progress: Option<AskProgress>,
     replies: Vec<AskReply>,
     /// Positions of the calls that were refused.
     refused: Vec<(usize, AskError)>,
@@ -55,11 +58,12 @@ impl AskBatch {
         };
         Box::new(Self {
             replies: calls.iter().map(room).collect(),
-            progress: calls
+            orders: calls
                 .iter()
-                .map(|(_, call)| AskProgress::of(call))
+                .map(|(_, call)| AskOrder::of(&call.asks))
                 .collect(),
             done: 0,
+            progress: None,
             calls,
             refused: Vec::new(),
         })
@@ -71,13 +75,16 @@ impl AskBatch {
             if *budget == 0 {
                 return false;
             }
-            let (progress, reply) = (&mut self.progress[self.done], &mut self.replies[self.done]);
+            let (order, reply) = (&mut self.orders[self.done], &mut self.replies[self.done]);
+            let begin = || AskProgress::with_order(call, std::mem::take(order));
+            let progress = self.progress.get_or_insert_with(begin);
             match engine.ask_on(*app, call, progress, reply, budget) {
                 Ok(false) => return false,
                 Ok(true) => {}
                 Err(error) => self.refused.push((self.done, error)),
             }
             *budget = budget.saturating_sub(1);
+            self.progress = None;
             self.done += 1;
         }
         true
