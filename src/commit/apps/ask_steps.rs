@@ -11,8 +11,6 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use super::ask_error::{AskError, MAX_ASKS};
 use super::ask_order::AskOrder;
 use super::checks::{CheckedRequest, check_place};
@@ -68,17 +66,19 @@ impl AskProgress {
     /// Cost: that of sorting the asks.
     #[must_use]
     pub fn of(call: &AskCall) -> Self {
-        Self::with_order(call, AskOrder::of(&call.asks))
+        let mut progress = Self::default();
+        progress.begin(call, AskOrder::of(&call.asks));
+        progress
     }
 
-    /// A call that has not begun, with the order of its asks.
-    #[must_use]
-    pub fn with_order(call: &AskCall, order: AskOrder) -> Self {
-        Self {
-            order,
-            updates: (!call.updates.is_empty()).then(Box::default),
-            ..Self::default()
-        }
+    /// Makes ready for a call that has not begun, with the order of its asks. Lists keep their room.
+    pub fn begin(&mut self, call: &AskCall, order: AskOrder) {
+        self.go_to(AskStep::Begin);
+        (self.order, self.owner, self.queue, self.default) = (order, None, None, None);
+        self.checked.clear();
+        self.requests.clear();
+        self.updates = (!call.updates.is_empty()).then(Box::default);
+        (self.changed, self.requests_changed) = (false, false);
     }
 
     fn go_to(&mut self, step: AskStep) {
@@ -148,30 +148,33 @@ impl Ledger {
         reply: &mut AskReply,
         budget: &mut usize,
     ) -> Result<bool, AskError> {
-        while *budget > 0 {
-            match progress.step {
-                AskStep::Begin | AskStep::Check => self.check_asks(call, progress, budget, app)?,
-                AskStep::Intern => self.intern_places(call, progress, budget),
-                AskStep::Update => {
-                    let (of, largest) = (progress.updates.as_deref_mut(), &progress.largest);
-                    let updates = of.map(|of| (call.updates.as_slice(), largest, of));
-                    if updates.is_none_or(|of| self.take_over_updates(app, of, reply, budget)) {
-                        progress.go_to(AskStep::Release);
-                    }
-                }
-                AskStep::Release => self.release_containers(app, call, progress, reply, budget),
-                AskStep::Correct => self.correct_asks(app, progress),
-                AskStep::Asks => self.take_over_asks(app, progress, budget)?,
-                AskStep::Requests => self.take_over_requests(app, progress, budget)?,
-                AskStep::Shun => self.update_blacklist(app, call, progress, budget),
-                AskStep::HandOver => {
-                    if self.hand_over(app, reply, budget) {
-                        self.answer(app, reply);
-                        progress.go_to(AskStep::Answered);
-                    }
-                }
-                AskStep::Answered => return Ok(true),
-            }
+        if progress.step == AskStep::Check {
+            self.check_asks(call, progress, budget, app)?;
+        }
+        if progress.step == AskStep::Intern {
+            self.intern_places(call, progress, budget);
+        }
+        if progress.step == AskStep::Update {
+            self.update_containers(app, call, progress, reply, budget);
+        }
+        if progress.step == AskStep::Release {
+            self.release_containers(app, call, progress, reply, budget);
+        }
+        if progress.step == AskStep::Correct {
+            self.correct_asks(app, progress);
+        }
+        if progress.step == AskStep::Asks {
+            self.take_over_asks(app, progress, budget)?;
+        }
+        if progress.step == AskStep::Requests {
+            self.take_over_requests(app, progress, budget)?;
+        }
+        if progress.step == AskStep::Shun {
+            self.update_blacklist(app, call, progress, budget);
+        }
+        if progress.step == AskStep::HandOver && self.hand_over(app, reply, budget) {
+            self.answer(app, reply);
+            progress.go_to(AskStep::Answered);
         }
         Ok(progress.step == AskStep::Answered)
     }
@@ -196,7 +199,7 @@ impl Ledger {
         let leaf = row.leaf;
         progress.queue = (!self.state.queues[leaf].removed).then_some(leaf);
         progress.largest = self.largest_allocation(progress.queue);
-        progress.checked = SmallVec::with_capacity(call.asks.len());
+        progress.checked.reserve(call.asks.len());
         progress.go_to(AskStep::Check);
         Ok(())
     }
@@ -240,6 +243,22 @@ impl Ledger {
         }
         if progress.done == call.asks.len() {
             progress.go_to(AskStep::Update);
+        }
+    }
+
+    /// Takes over changes of containers.
+    fn update_containers(
+        &mut self,
+        app: AppSlot,
+        call: &AskCall,
+        progress: &mut AskProgress,
+        reply: &mut AskReply,
+        budget: &mut usize,
+    ) {
+        let (of, largest) = (progress.updates.as_deref_mut(), &progress.largest);
+        let updates = of.map(|of| (call.updates.as_slice(), largest, of));
+        if updates.is_none_or(|of| self.take_over_updates(app, of, reply, budget)) {
+            progress.go_to(AskStep::Release);
         }
     }
 

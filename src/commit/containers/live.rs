@@ -29,8 +29,34 @@ impl Live {
         number.checked_sub(self.first).map(|at| at as usize)
     }
 
+    /// Searches those before the window, at first where an even spread of numbers would have this one.
     fn find_old(&self, number: u32) -> Result<usize, usize> {
-        self.old.binary_search_by_key(&number, |entry| entry.0)
+        let (Some(&(first, _)), Some(&(last, _))) = (self.old.first(), self.old.last()) else {
+            return Err(0);
+        };
+        if number < first || last < number {
+            return Err(if number < first { 0 } else { self.old.len() });
+        }
+        let (before, all) = ((number - first) as usize, (last - first).max(1) as usize);
+        self.find_around(number, before * (self.old.len() - 1) / all)
+    }
+
+    /// Searches ever wider ranges around a place, the first of which is some cache lines.
+    fn find_around(&self, number: u32, guess: usize) -> Result<usize, usize> {
+        let mut reach = 8;
+        loop {
+            let (from, to) = (
+                guess.saturating_sub(reach),
+                self.old.len().min(guess + reach),
+            );
+            let range = &self.old[from..to];
+            let is_in = range[0].0 <= number && number <= range[range.len() - 1].0;
+            if is_in || range.len() == self.old.len() {
+                let found = range.binary_search_by_key(&number, |entry| entry.0);
+                return found.map(|at| from + at).map_err(|at| from + at);
+            }
+            reach *= 8;
+        }
     }
 
     /// The container with a number.

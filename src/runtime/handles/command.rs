@@ -36,10 +36,11 @@ pub(in crate::runtime) struct AskBatch {
     calls: Vec<(ApplicationId, AskCall)>,
     /// The orders of their asks, which the caller's thread works out; those of calls under way are taken out.
     orders: Vec<AskOrder>,
-    /// How many calls are answered.
+    /// How many calls began, and how many are answered.
+    begun: usize,
     done: usize,
-    /// How far the next one is carried out, once it began.
-    progress: Option<AskProgress>,
+    /// How far the last one that began is carried out.
+    progress: AskProgress,
     replies: Vec<AskReply>,
     /// Positions of the calls that were refused.
     refused: Vec<(usize, AskError)>,
@@ -62,8 +63,9 @@ impl AskBatch {
                 .iter()
                 .map(|(_, call)| AskOrder::of(&call.asks))
                 .collect(),
+            begun: 0,
             done: 0,
-            progress: None,
+            progress: AskProgress::default(),
             calls,
             refused: Vec::new(),
         })
@@ -75,16 +77,17 @@ impl AskBatch {
             if *budget == 0 {
                 return false;
             }
-            let (order, reply) = (&mut self.orders[self.done], &mut self.replies[self.done]);
-            let begin = || AskProgress::with_order(call, std::mem::take(order));
-            let progress = self.progress.get_or_insert_with(begin);
+            let (progress, reply) = (&mut self.progress, &mut self.replies[self.done]);
+            if self.begun == self.done {
+                progress.begin(call, std::mem::take(&mut self.orders[self.done]));
+                self.begun += 1;
+            }
             match engine.ask_on(*app, call, progress, reply, budget) {
                 Ok(false) => return false,
                 Ok(true) => {}
                 Err(error) => self.refused.push((self.done, error)),
             }
             *budget = budget.saturating_sub(1);
-            self.progress = None;
             self.done += 1;
         }
         true
