@@ -86,6 +86,8 @@ pub enum PlantedFlaw {
     CalmLeafAlways,
     /// The user limit factor does not bound a user who skips the check.
     GrantedUserIgnoresFactor,
+    /// A pass over the live state counts waiting users where it computes a limit, and not for a granted user.
+    GrantedUserMovesCount,
     /// Users count as over their limit though active users weigh less than before.
     UserSurelyOverIgnoresWeight,
     /// A cached user limit is used in a later version of the leaf's users.
@@ -104,6 +106,8 @@ pub enum PlantedFlaw {
     BulkPlacementSkipsUserGate,
     /// A bulk placement does not count the scheduling opportunity.
     BulkPlacementDropsCounter,
+    /// A bulk placement counts as one decision of its proposer, however many containers it places.
+    BulkPlacementCountsOneDecision,
     /// A simple allocation takes a node that is reserved.
     SimpleAllocationIgnoresReservation,
     /// Deferred charges are not compared with the room of the ancestors.
@@ -123,6 +127,7 @@ impl PlantedFlaw {
         (FastPath::UserBounds, Self::UserBoundsSurviveEpoch),
         (FastPath::CalmLeaf, Self::CalmLeafAlways),
         (FastPath::GrantedUser, Self::GrantedUserIgnoresFactor),
+        (FastPath::GrantedUser, Self::GrantedUserMovesCount),
         (FastPath::UserSurelyOver, Self::UserSurelyOverIgnoresWeight),
         (FastPath::UserLimitCache, Self::UserLimitCacheIgnoresVersion),
         (FastPath::FitIndexBounds, Self::FitIndexBoundsStayLow),
@@ -132,6 +137,10 @@ impl PlantedFlaw {
         (FastPath::SimpleAsk, Self::SimpleAskDropsCounter),
         (FastPath::BulkPlacement, Self::BulkPlacementSkipsUserGate),
         (FastPath::BulkPlacement, Self::BulkPlacementDropsCounter),
+        (
+            FastPath::BulkPlacement,
+            Self::BulkPlacementCountsOneDecision,
+        ),
         (
             FastPath::SimpleAllocation,
             Self::SimpleAllocationIgnoresReservation,

@@ -22,11 +22,11 @@ pub struct User {
     pub active: bool,
     /// Whether the record was dropped; it stays until nobody refers to it.
     pub removed: bool,
-    /// Whether the user got containers since a limit was last noted. In the ledger alone, while it
-    /// commits what others decided.
-    pub notice_pending: bool,
     /// Figures by partition.
     pub parts: PerPartition<UserPart>,
+    /// The partition of the last commit that was checked against the user's limit, until the limit is
+    /// noted. In the ledger alone, while it commits what others decided.
+    pub notice_pending: Option<PartitionId>,
     /// Name of the user.
     pub name: Arc<str>,
     /// Applications that wait for room for their master.

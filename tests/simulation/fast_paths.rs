@@ -8,13 +8,17 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use capsched::api::{AppSpec, ApplicationId, NodeSpec, Sequential};
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Mode, NodeSpec, Pipeline, Sequential,
+    StateView, TreeSettings,
+};
 use capsched::config;
 use capsched::fast_path::{AllFast, FastPath, PlantedFlaw, with_flaw, with_slow};
 use capsched::id::NodeSlot;
 use capsched::proposer::FitIndex;
 use capsched::resource::{Calculator, NARROW, ResourceVector};
 use capsched::simulator::faults::{self, Action, GameOutcome, Setup};
+use capsched::time::ManualClock;
 
 /// Seeds that the quick form plays.
 const SEEDS: u64 = 24;
@@ -87,22 +91,148 @@ fn finds_wrongly() -> bool {
     index.first_fit(&size) != scanned
 }
 
-/// Whether a leaf activates another number of applications once a node gives their masters room.
-fn activates_wrongly() -> bool {
-    let pairs = [
-        ("root.queues", "a"),
-        ("root.a.capacity", "100"),
-        ("maximum-am-resource-percent", "0.5"),
-    ];
+/// A tree of one leaf, `root.a`.
+fn one_leaf(pairs: &[(&str, &str)]) -> TreeSettings {
+    let common = [("root.queues", "a"), ("root.a.capacity", "100")];
     let own =
         |(key, value): (&str, &str)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned());
-    let pairs = pairs.into_iter().map(own).collect();
+    let pairs = common.iter().chain(pairs).copied().map(own).collect();
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types).unwrap();
+    let loaded = config::from_pairs(&BTreeMap::new(), &pairs, &types);
+    loaded.unwrap().settings
+}
+
+/// A node of 4 GiB.
+fn node(name: &str) -> NodeSpec {
+    NodeSpec::new(name.parse().unwrap(), ResourceVector::of(&[4096, 16]))
+}
+
+/// One proposer for all nodes, step by step, over one leaf and four nodes.
+fn pipeline(pairs: &[(&str, &str)]) -> Pipeline {
+    let (mode, clock) = (Mode::Global { threads: 1 }, ManualClock::at(1_000_000));
+    let mut pipeline = Pipeline::new(one_leaf(pairs), &[], mode, 8, clock).unwrap();
+    for name in ["n0:1", "n1:1", "n2:1", "n3:1"] {
+        pipeline
+            .call(|engine| engine.add_node(&node(name)))
+            .unwrap();
+    }
+    pipeline
+}
+
+/// An application asks for containers of so many MiB, with a priority of their own.
+fn ask(pipeline: &mut Pipeline, app: ApplicationId, asks: &[(i32, i64, i32)]) {
+    let asks = asks.iter().map(|&(priority, memory, count)| Ask {
+        priority,
+        ..Ask::anywhere(ResourceVector::of(&[memory, 1]), count)
+    });
+    let call = AskCall::asking(asks.collect());
+    pipeline.call(|engine| engine.ask(app, &call)).unwrap();
+}
+
+/// The decisions that a proposer had made when it died before the first, the second and so on.
+fn lost_by_deaths() -> Vec<Option<usize>> {
+    let lost = |decision| {
+        let mut pipeline = pipeline(&[]);
+        let app = ApplicationId::new(1);
+        let spec = AppSpec::new(app, "root.a", "ann");
+        pipeline.call(|engine| engine.submit(&spec)).unwrap();
+        ask(
+            &mut pipeline,
+            app,
+            &[(1, 1024, 2), (2, 1024, 5), (3, 1024, 3)],
+        );
+        pipeline.publish();
+        pipeline.sort_nodes();
+        pipeline.catch_up(0, true);
+        pipeline.die_in_turn(0, decision)
+    };
+    (1..=11).map(lost).collect()
+}
+
+/// What is known of a leaf whose user is granted each of five containers that a batch commits.
+fn granted_in_batch() -> StateView {
+    let mut pipeline = pipeline(&[("root.a.minimum-user-limit-percent", "25")]);
+    let app = ApplicationId::new(1);
+    let spec = AppSpec::new(app, "root.a", "ann");
+    pipeline.call(|engine| engine.submit(&spec)).unwrap();
+    ask(&mut pipeline, app, &[(1, 1024, 9)]);
+    pipeline.publish();
+    pipeline.sort_nodes();
+    pipeline.catch_up(0, true);
+    pipeline.turn(0);
+    pipeline.hand_over(0);
+    pipeline.commit(0).unwrap();
+    pipeline.call(|engine| StateView::of(engine.ledger()))
+}
+
+/// Active users of a leaf after a pass over the live state that finds nothing for a user who is granted what it
+/// uses, while another user's application waits for room for its master.
+fn counted_by_live_pass() -> i32 {
+    let mut pipeline = pipeline(&[("maximum-am-resource-percent", "0.06")]);
+    let app = ApplicationId::new;
+    let submit = |pipeline: &mut Pipeline, number, user| {
+        let spec = AppSpec::new(app(number), "root.a", user);
+        let spec = spec.with_master(ResourceVector::of(&[1024, 1]));
+        pipeline.call(|engine| engine.submit(&spec)).unwrap();
+    };
+    submit(&mut pipeline, 1, "ann");
+    pipeline.call(|engine| engine.schedule_partition("", 1));
+    ask(&mut pipeline, app(1), &[(2, 1024, 1)]);
+    pipeline.call(|engine| engine.schedule_partition("", 1));
+    // A host that is not there, and nothing else will do.
+    let places = ["*", "/default-rack", "n9"].map(|place| Ask {
+        place: place.to_owned(),
+        relax_locality: false,
+        ..Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)
+    });
+    let call = AskCall::asking(places.to_vec());
+    pipeline.call(|engine| engine.ask(app(1), &call)).unwrap();
+    // The answer computed the limit of the version of the users, which the end of a container ends.
+    submit(&mut pipeline, 2, "bob");
+    let second = ContainerId::new(app(1), 2);
+    assert!(pipeline.call(|engine| engine.container_finished(second)));
+    pipeline.call(|engine| engine.schedule_partition("", 1));
+    let view = pipeline.call(|engine| StateView::of(engine.ledger()));
+    let leaf = view.queues[1].leaf.as_ref().unwrap();
+    assert_eq!((leaf.active_apps, leaf.pending_apps), (1, 1));
+    leaf.num_active_users
+}
+
+/// Whether a proposer dies at another decision, or users are counted otherwise, than on slow paths.
+fn counts_wrongly() -> bool {
+    let on = |path, counts: fn() -> i32| with_slow(&[path], counts);
+    let lost = with_slow(&[FastPath::BulkPlacement], lost_by_deaths);
+    lost_by_deaths() != lost
+        || counted_by_live_pass() != on(FastPath::GrantedUser, counted_by_live_pass)
+}
+
+#[test]
+fn a_proposer_dies_at_the_same_decision_on_each_path() {
+    let _fast = AllFast::begin();
+    let fast = lost_by_deaths();
+    assert!(fast.iter().copied().eq((0..=10).map(Some)), "{fast:?}");
+    for &path in FastPath::ALL {
+        assert_eq!(with_slow(&[path], lost_by_deaths), fast, "{path:?}");
+    }
+}
+
+#[test]
+fn users_are_noted_and_counted_alike_on_each_path() {
+    let _fast = AllFast::begin();
+    let (view, count) = (granted_in_batch(), counted_by_live_pass());
+    let users = &view.queues[1].leaf.as_ref().unwrap().users;
+    assert!(users["ann"].last_limit.is_some());
+    for &path in FastPath::ALL {
+        assert_eq!(with_slow(&[path], granted_in_batch), view, "{path:?}");
+        assert_eq!(with_slow(&[path], counted_by_live_pass), count, "{path:?}");
+    }
+}
+
+/// Whether a leaf activates another number of applications once a node gives their masters room.
+fn activates_wrongly() -> bool {
+    let settings = one_leaf(&[("maximum-am-resource-percent", "0.5")]);
     let active = || {
-        let mut engine = Sequential::new(loaded.settings.clone(), &[]).unwrap();
-        let node =
-            |name: &str| NodeSpec::new(name.parse().unwrap(), ResourceVector::of(&[4096, 16]));
+        let mut engine = Sequential::new(settings.clone(), &[]).unwrap();
         engine.add_node(&node("n0:1")).unwrap();
         for number in 1..=6 {
             let spec = AppSpec::new(ApplicationId::new(number), "root.a", "ann");
@@ -122,19 +252,21 @@ fn activates_wrongly() -> bool {
 /// Whether a planted flaw is noticed: by another hash, by a broken invariant, or by an assertion.
 fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool {
     let activates = || catch_unwind(activates_wrongly).unwrap_or(true);
-    with_flaw(flaw, || divides_wrongly() || finds_wrongly() || activates())
-        || games().zip(sound).any(|((_, setup, actions), sound)| {
-            let flawed = || with_flaw(flaw, || result(&faults::run(&setup, &actions)));
-            // A panic outside of a step is noticed as well.
-            catch_unwind(AssertUnwindSafe(flawed)).map_or(true, |flawed| flawed != *sound)
-        })
+    let counts = || catch_unwind(counts_wrongly).unwrap_or(true);
+    with_flaw(flaw, || {
+        divides_wrongly() || finds_wrongly() || activates() || counts()
+    }) || games().zip(sound).any(|((_, setup, actions), sound)| {
+        let flawed = || with_flaw(flaw, || result(&faults::run(&setup, &actions)));
+        // A panic outside of a step is noticed as well.
+        catch_unwind(AssertUnwindSafe(flawed)).map_or(true, |flawed| flawed != *sound)
+    })
 }
 
 /// Each flaw is noticed by another hash, by a broken invariant, by an assertion, or by a direct comparison.
 #[test]
 fn every_flaw_of_a_fast_path_is_noticed() {
     let _fast = AllFast::begin();
-    assert!(!divides_wrongly() && !finds_wrongly() && !activates_wrongly());
+    assert!(!divides_wrongly() && !finds_wrongly() && !activates_wrongly() && !counts_wrongly());
     std::panic::set_hook(Box::new(|_| {}));
     let sound: Vec<_> = games()
         .map(|(_, setup, actions)| result(&faults::run(&setup, &actions)))

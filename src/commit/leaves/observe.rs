@@ -3,9 +3,11 @@
 //! Tests: `tests/commit/working_copies.rs`.
 
 use super::Leaves;
-use super::records::keep_user_limit;
+use super::records::{count_waiting_users, keep_user_limit};
 use crate::accounting::{note_head_limit, note_user_limit};
+use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::proposer::{Observation, note_cached_limit, note_counters, publish_limit};
+use crate::queue::LimitKind;
 use crate::snapshot::State;
 
 impl Leaves {
@@ -35,7 +37,11 @@ impl Leaves {
     }
 }
 
-/// Keeps a user limit that a pass computed; other observations change nothing.
+/// Keeps a user limit that a pass or preemption computed; other observations change nothing.
+///
+/// Where proposers pass over copies, a pass over the live state does not count waiting users either: it computes
+/// no limit for a user who is granted what it uses, and would count on one path only. Commits count there, and so
+/// does preemption, which alone computes the limits of all users.
 fn note_computed_limit(state: &mut State, observation: &Observation) {
     if let Observation::UserLimit {
         leaf,
@@ -46,6 +52,10 @@ fn note_computed_limit(state: &mut State, observation: &Observation) {
     } = *observation
     {
         keep_user_limit(state, leaf, partition, kind, version, limit.clone());
+        let counts = !state.concurrent || kind == LimitKind::All;
+        if counts || is_planted(PlantedFlaw::GrantedUserMovesCount) {
+            count_waiting_users(state, leaf);
+        }
     }
 }
 

@@ -65,7 +65,7 @@ impl Leaves {
             providers: 0,
             active: false,
             removed: false,
-            notice_pending: false,
+            notice_pending: None,
             last_limit: PackedVector::default(),
             notice: 0,
             parts: PerPartition::new(partitions),
@@ -365,6 +365,7 @@ pub(in crate::commit) fn user_limit<const N: usize>(
         _ => {
             let limit = compute_user_limit(state, leaf, partition, kind);
             keep_user_limit(state, leaf, partition, kind, version, limit.into());
+            count_waiting_users(state, leaf);
             limit
         }
     };
@@ -388,7 +389,7 @@ pub(in crate::commit) fn renew_all_bounds(state: &mut State) {
     }
 }
 
-/// Remembers a computed limit; users whose applications all wait are counted on the way.
+/// Remembers a computed limit.
 pub(in crate::commit) fn keep_user_limit(
     state: &mut State,
     leaf: QueueSlot,
@@ -397,6 +398,16 @@ pub(in crate::commit) fn keep_user_limit(
     version: u64,
     limit: PackedVector,
 ) {
+    renew_bounds(state, leaf, partition);
+    let users = state.queues[leaf].as_leaf_mut();
+    users.parts[partition].limits[kind as usize] = Some((version, limit));
+}
+
+/// Counts the users of a leaf whose applications all wait.
+///
+/// Cost: where an application waits, a look at each user of the leaf.
+// As UsersManager.computeNumActiveUsersWithOnlyPendingApps, after each computation of a limit.
+pub(in crate::commit) fn count_waiting_users(state: &mut State, leaf: QueueSlot) {
     let users = state.queues[leaf].as_leaf();
     let known = if users.waiting.is_empty() {
         &[][..]
@@ -408,8 +419,6 @@ pub(in crate::commit) fn keep_user_limit(
         .map(|&user| &state.users[user])
         .filter(|user| user.waiting_apps > 0 && user.active_apps <= 0)
         .count();
-    renew_bounds(state, leaf, partition);
     let users = state.queues[leaf].as_leaf_mut();
-    users.parts[partition].limits[kind as usize] = Some((version, limit));
     users.waiting_users = i32::try_from(waiting).unwrap_or(i32::MAX);
 }

@@ -5,7 +5,7 @@
 //! A [`Ledger`] is settled: no figure of it waits for another one. An [`Unsettled`] owner of a ledger also takes
 //! a [`CommitBatch`], which commits what proposers decided on their copies and defers what it does not read itself:
 //! the charges of queues above leaves ([`crate::accounting::DeferredAncestorCharges`]), and the notices of
-//! the limits of users who pass without a check. [`Unsettled::settled`] makes up for both.
+//! the limits of users. [`Unsettled::settled`] makes up for both.
 //!
 //! # When it is valid
 //!
@@ -18,7 +18,7 @@
 //!
 //! # Steps
 //!
-//! 1. A commit in a batch charges the leaf, and notes the user whose limit was not computed.
+//! 1. A commit in a batch charges the leaf, and notes whose limit it was checked against.
 //! 2. A commit that the room of an ancestor does not surely admit settles the charges and looks again.
 //! 3. [`Unsettled::settled`] charges the ancestors, then computes the limit of each noted user once.
 //!

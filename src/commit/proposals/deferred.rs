@@ -29,15 +29,14 @@ impl Deferred {
     }
 }
 
-/// Users who got containers since a limit was last noted with them, and the partition of it.
+/// Users whose limit a commit was checked against since it was last noted with them.
 #[derive(Debug, Default)]
 pub(in crate::commit) struct PendingNotices {
-    users: Vec<(UserSlot, PartitionId)>,
+    users: Vec<UserSlot>,
 }
 
 impl PendingNotices {
-    /// Notes that a user with a record got a container by the guaranteed minimum, without its limit being
-    /// computed.
+    /// Notes that a commit was checked against the limit of a user with a record, on a partition.
     #[inline]
     pub(in crate::commit) fn add(
         &mut self,
@@ -45,23 +44,25 @@ impl PendingNotices {
         user: UserSlot,
         partition: PartitionId,
     ) {
-        let record = &mut state.users[user];
-        if !std::mem::replace(&mut record.notice_pending, true) {
-            self.users.push((user, partition));
+        let pending = &mut state.users[user].notice_pending;
+        // The record has the limit of the last commit.
+        if pending.replace(partition).is_none() {
+            self.users.push(user);
         }
     }
 
     fn note_limits<const N: usize>(&mut self, state: &mut State) {
         let kind = Exclusivity::Respect.limit_kind();
-        while let Some((user, partition)) = self.users.pop() {
+        while let Some(user) = self.users.pop() {
             let record = &mut state.users[user];
-            record.notice_pending = false;
             debug_assert!(
                 !record.removed,
                 "only changes of a settled ledger remove records"
             );
             let leaf = record.leaf;
-            user_limit::<N>(state, leaf, Some(user), partition, kind);
+            if let Some(partition) = record.notice_pending.take() {
+                user_limit::<N>(state, leaf, Some(user), partition, kind);
+            }
         }
     }
 }

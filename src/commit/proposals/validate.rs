@@ -4,12 +4,13 @@
 
 use super::conflict::Conflict;
 use super::deferred::PendingNotices;
+use crate::accounting::renew_bounds;
 use crate::cluster::{Killable, Node};
 use crate::commit::leaves::records::user_limit;
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
 use crate::id::{NameId, NodeSlot, PartitionId, QueueSlot, UserSlot};
-use crate::policy::{Locality, constraint_holds, is_granted};
+use crate::policy::{Locality, compute_user_limit, constraint_holds, is_granted, user_value};
 use crate::proposer::{Proposal, ProposalKind};
 use crate::queue::{Exclusivity, LimitKind};
 use crate::resource::ResourceVector;
@@ -108,8 +109,9 @@ fn validate_limits<const N: usize>(
     Ok(())
 }
 
-/// Whether a user, relieved of what a proposal releases, is within the limit, which is noted with the user; later,
-/// where `notices` may wait.
+/// Whether a user, relieved of what a proposal releases, is within the limit. The limit is noted with the user: at
+/// once, or where `notices` may wait, as it is when they are settled.
+// As AbstractLeafQueue.accept.
 #[inline(always)]
 pub(super) fn is_within_user_limit<const N: usize>(
     state: &mut State,
@@ -121,28 +123,44 @@ pub(super) fn is_within_user_limit<const N: usize>(
     if let Some(notices) = notices
         && state.concurrent
         && exclusivity == Exclusivity::Respect
-        && is_granted::<N>(state, leaf, partition, &state.users[user])
     {
+        // Whether the check takes its fast path or not.
         notices.add(state, user, partition);
-        return true;
+        if is_granted::<N>(state, leaf, partition, &state.users[user]) {
+            return true;
+        }
+        let limit = weighted_limit(state, leaf, user, partition);
+        return is_below_limit(state, user, partition, released, &limit);
     }
     let kind = exclusivity.limit_kind();
-    is_below_limit(state, (leaf, user), (partition, kind), released)
+    let limit = user_limit(state, leaf, Some(user), partition, kind);
+    is_below_limit(state, user, partition, released, &limit)
 }
 
-/// The same, with the limit computed.
+/// The limit of a user, which is noted later.
 #[inline(never)]
-fn is_below_limit<const N: usize>(
+fn weighted_limit<const N: usize>(
     state: &mut State,
-    (leaf, user): (QueueSlot, UserSlot),
-    (partition, kind): (PartitionId, LimitKind),
+    leaf: QueueSlot,
+    user: UserSlot,
+    partition: PartitionId,
+) -> ResourceVector<N> {
+    renew_bounds(state, leaf, partition);
+    let limit = compute_user_limit(state, leaf, partition, LimitKind::Respect);
+    user_value(state, &limit, Some(&state.users[user]))
+}
+
+fn is_below_limit<const N: usize>(
+    state: &State,
+    user: UserSlot,
+    partition: PartitionId,
     released: &ResourceVector<N>,
+    limit: &ResourceVector<N>,
 ) -> bool {
-    let limit = user_limit(state, leaf, Some(user), partition, kind);
     let used = state.users[user].part(partition).used.narrow() - *released;
     let beyond = state
         .calculator
-        .compare(&state.cluster.narrow(), &used, &limit);
+        .compare(&state.cluster.narrow(), &used, limit);
     beyond.is_le() || injected(Mutant::SkipUserLimitCheck)
 }
 

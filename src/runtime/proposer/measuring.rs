@@ -3,6 +3,7 @@
 //! Tests: `tests/runtime/threads.rs`.
 
 use super::stopwatch::{Latencies, Stopwatch};
+use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::metrics::{Phase, Recorder};
 use crate::proposer::{Observation, Outcome, Watch};
 use crate::time::Clock;
@@ -57,6 +58,11 @@ impl<C> Measuring<C> {
     /// Hands over what was recorded.
     pub(super) fn hand_over(&mut self) {
         self.recorder.hand_over();
+    }
+
+    /// Measures the steps of the decision that many ahead, from 1, and of one in [`SAMPLE`] from there.
+    pub(in crate::runtime) fn measure_ahead(&mut self, decision: u8) {
+        self.decisions = SAMPLE - u32::from(decision.max(1));
     }
 
     /// Decisions that can be made before the next one whose steps are measured.
@@ -140,7 +146,12 @@ impl<C: Clock> Measuring<C> {
             let took = self.clock.now_ns().saturating_sub(before) / u64::from(placed);
             (0..placed).for_each(|_| self.recorder.record(Phase::Propose, took));
         }
-        self.decisions = self.decisions.wrapping_add(placed);
+        let counted = if is_planted(PlantedFlaw::BulkPlacementCountsOneDecision) {
+            placed.min(1)
+        } else {
+            placed
+        };
+        self.decisions = self.decisions.wrapping_add(counted);
         placed
     }
 }

@@ -1,14 +1,23 @@
-//! Clock faults: a proposer panics in the midst of a turn, because its clock does.
+//! Deaths in a turn: a proposer panics before one of its decisions, because its clock does.
 //!
-//! Where every decision is measured, a proposer reads its clock before and after each and before it hands
-//! a batch over, so that a reading that panics ends its round at any of these places.
+//! # What
+//!
+//! A proposer reads its clock where it begins a decision whose steps are measured, and where it hands over a batch
+//! that is measured on its way. [`Pipeline::die_in_turn`] has the decision measured at which the proposer dies.
+//!
+//! # Why
+//!
+//! A fast path reads the clock less often than the passes that it replaces. A reading with a number would end the
+//! turn after more decisions there, and whole runs could not be compared. Decisions are the same on each path.
+//!
+//! Tests: `tests/simulation/fast_paths.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::pipeline::Pipeline;
 use crate::metrics::{Collector, Recorder};
 use crate::runtime::proposer::stopwatch::Latencies;
-use crate::sync::{Arc, AtomicU64, Ordering};
+use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::time::{Clock, ManualClock};
 
 /// What a panic of the clock carries, which differs from one of the engine.
@@ -18,20 +27,20 @@ struct Failed;
 #[derive(Clone, Debug)]
 pub(in crate::runtime) struct FailingClock {
     clock: ManualClock,
-    /// Readings of nanoseconds until it panics; 0 when it does not.
-    left: Arc<AtomicU64>,
+    /// Whether the next reading of nanoseconds panics.
+    fails: Arc<AtomicBool>,
 }
 
 impl FailingClock {
     pub(in crate::runtime) fn new(clock: ManualClock) -> Self {
-        let left = Arc::new(AtomicU64::new(0));
-        Self { clock, left }
+        let fails = Arc::new(AtomicBool::new(false));
+        Self { clock, fails }
     }
 
-    /// Lets the reading of that number panic, or none when it is 0.
-    fn fail_at(&self, reading: u64) {
+    /// Lets the next reading panic, or none.
+    fn set_failing(&self, fails: bool) {
         // Relaxed: one thread takes all steps.
-        self.left.store(reading, Ordering::Relaxed);
+        self.fails.store(fails, Ordering::Relaxed);
     }
 }
 
@@ -42,9 +51,7 @@ impl Clock for FailingClock {
 
     fn now_ns(&self) -> u64 {
         // Relaxed: one thread takes all steps.
-        let left = self.left.load(Ordering::Relaxed);
-        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
-        if left == 1 {
+        if self.fails.load(Ordering::Relaxed) {
             // A panic hook would report what is meant to happen.
             resume_unwind(Box::new(Failed));
         }
@@ -53,15 +60,18 @@ impl Clock for FailingClock {
 }
 
 impl Pipeline {
-    /// A turn of a proposer in which it dies when it reads its clock for the `reading`-th time, from 1; how
-    /// many decisions it had made and not closed a batch with. Nothing when the turn ended before.
-    pub fn die_in_turn(&mut self, proposer: usize, reading: u64) -> Option<usize> {
+    /// A turn of a proposer in which it dies before its decision of that number, from 1, or as it hands over a batch
+    /// that is measured, should that come first. Passes that find nothing are decisions, too.
+    ///
+    /// How many decisions it had made and not closed a batch with; nothing when the turn ended before.
+    pub fn die_in_turn(&mut self, proposer: usize, decision: u8) -> Option<usize> {
         let measuring = self.seats[proposer].proposer.measuring_mut();
-        measuring.replace(Collector::new().recorder(), Latencies::All);
-        measuring.clock().fail_at(reading);
+        measuring.replace(Collector::new().recorder(), Latencies::Sampled);
+        measuring.measure_ahead(decision);
+        measuring.clock().set_failing(true);
         let turn = catch_unwind(AssertUnwindSafe(|| self.turn(proposer)));
         let own = &mut self.seats[proposer].proposer;
-        own.measuring_mut().clock().fail_at(0);
+        own.measuring_mut().clock().set_failing(false);
         own.measuring_mut()
             .replace(Recorder::idle(), Latencies::Off);
         match turn {

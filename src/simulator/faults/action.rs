@@ -58,8 +58,8 @@ pub enum Action {
     HandOver { proposer: u8 },
     /// A proposer dies between two turns and starts afresh.
     Restart { proposer: u8 },
-    /// A proposer dies in the midst of a turn, at a reading of its clock, and starts afresh.
-    Die { proposer: u8, reading: u8 },
+    /// A proposer dies in the midst of a turn, before a decision of a number, and starts afresh.
+    Die { proposer: u8, decision: u8 },
     /// What a proposer is about to hand over is distorted.
     Distort { proposer: u8, seed: u32 },
     /// The committer takes a batch of a proposer.
@@ -432,7 +432,7 @@ impl<'a> Draw<'a> {
                     0 => Action::Restart { proposer },
                     _ => Action::Die {
                         proposer,
-                        reading: 1 + self.deaths / 2 % 17 * 5 % 17,
+                        decision: 1 + self.deaths / 2 % 17 * 5 % 17,
                     },
                 }
             }

@@ -167,9 +167,9 @@ impl<'a> World<'a> {
                 self.with_proposer(proposer, |world, p| world.pipeline.restart(p));
                 Ok(())
             }
-            Action::Die { proposer, reading } => {
+            Action::Die { proposer, decision } => {
                 self.with_proposer(proposer, |world, p| {
-                    let lost = world.pipeline.die_in_turn(p, u64::from(reading.max(1)));
+                    let lost = world.pipeline.die_in_turn(p, decision);
                     world.summary.deaths += u64::from(lost.is_some());
                     world.summary.lost += lost.map_or(0, |lost| lost as u64);
                 });
