@@ -6,6 +6,7 @@
 //! | `batch` | keys, versions, batches, and the [`Store`] trait |
 //! | `embedded` | a store in one file, by redb |
 //! | `etcd` | a store over etcd, where the feature `etcd` is on |
+//! | `leadership` | the record of who leads a shared store, and what a process holds while it leads |
 //! | `lease` | how a leader prolongs its lease, and when it may have ended |
 //! | `shared` | which store an address names |
 //! | `standby` | following the journal until the leader is gone |
@@ -30,6 +31,8 @@ mod embedded;
 #[cfg(feature = "etcd")]
 mod etcd;
 mod journal;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod leadership;
 mod lease;
 mod shared;
 mod standby;

@@ -18,50 +18,23 @@
 //! etcd grants none below one and a half election timeouts, so 2 s by its own settings, and ends them up to half a
 //! second late.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use capsched::sync::Mutex;
 use etcd_client::{Compare, CompareOp, DeleteOptions, KeyValue, Txn, TxnOp};
-use serde::{Deserialize, Serialize};
 
-use super::calls::{Calls, PATIENCE, failed, nanos};
+use super::calls::{Calls, PATIENCE};
 use super::writes::Marks;
 use super::{number, of_header};
 use crate::store::batch::{StoreError, Token};
+use crate::store::leadership::{HeldLead, Leadership};
 
-/// Value of the leader's key.
-#[derive(Serialize, Deserialize)]
-struct Leader {
-    who: String,
-    lease_ms: u64,
-    renewals: u64,
-}
-
-/// What a process holds while it leads.
-#[derive(Clone, Debug)]
-pub(super) struct Held {
-    pub(super) token: Token,
-    pub(super) lease: Duration,
-    pub(super) marks: Arc<Marks>,
-    who: String,
-    renewals: u64,
-}
-
-/// The last renewal of another leader, and when it was first seen.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    revision: i64,
-    /// By the clock's ns.
-    at_ns: u64,
-}
+/// What a leader holds of etcd: the marks of its writes.
+pub(super) type Held = HeldLead<Arc<Marks>>;
 
 /// The lead as one process knows it.
 #[derive(Debug, Default)]
-pub(super) struct Leading {
-    held: Mutex<Option<Held>>,
-    seen: Mutex<Option<Seen>>,
-}
+pub(super) struct Leading(Leadership<Arc<Marks>>);
 
 /// The key of the leader.
 pub(super) fn leader_key(calls: &Calls) -> String {
@@ -73,20 +46,10 @@ pub(super) fn leads(calls: &Calls, token: Token) -> Compare {
     Compare::create_revision(leader_key(calls), CompareOp::Equal, number(token.0))
 }
 
-fn value(who: &str, lease: Duration, renewals: u64) -> Result<Vec<u8>, StoreError> {
-    let leader = Leader {
-        who: who.to_owned(),
-        lease_ms: u64::try_from(lease.as_millis()).unwrap_or(u64::MAX),
-        renewals,
-    };
-    serde_json::to_vec(&leader).map_err(failed)
-}
-
 impl Leading {
     /// What is held under a token.
     pub(super) fn held(&self, token: Token) -> Option<Held> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.clone().filter(|held| held.token == token)
+        self.0.held(token)
     }
 
     /// Makes the caller the leader, unless another one leads.
@@ -109,7 +72,11 @@ impl Leading {
         let transaction = Txn::new()
             .when([Compare::create_revision(key.as_str(), CompareOp::Equal, 0)])
             .and_then([
-                TxnOp::put(key.as_str(), value(who, lease, 0)?, None),
+                TxnOp::put(
+                    key.as_str(),
+                    Leadership::<Arc<Marks>>::first_record(who, lease)?,
+                    None,
+                ),
                 TxnOp::delete(Marks::prefix(calls), Some(marks)),
             ]);
         let done = calls.transact(PATIENCE, transaction)?;
@@ -117,59 +84,32 @@ impl Leading {
             return Err(StoreError::Led(String::new()));
         }
         let token = Token(of_header(done.header()).0);
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        *held = Some(Held {
-            token,
-            lease,
-            marks: Arc::default(),
-            who: who.to_owned(),
-            renewals: 0,
-        });
+        self.0.begin(token, who, lease, Arc::default());
         Ok(token)
     }
 
     /// Removes a leader that did not renew during its lease; an error while it may lead.
     fn remove_silent(&self, calls: &Calls, present: &KeyValue) -> Result<(), StoreError> {
-        let broken = |error| StoreError::Corrupt(format!("{}: {error}", leader_key(calls)));
-        let leader: Leader = serde_json::from_slice(present.value()).map_err(broken)?;
-        let revision = present.mod_revision();
-        let silent = {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            let now_ns = calls.now_ns();
-            let at_ns = match *seen {
-                Some(seen) if seen.revision == revision => seen.at_ns,
-                _ => now_ns,
-            };
-            *seen = Some(Seen { revision, at_ns });
-            now_ns.saturating_sub(at_ns)
-        };
-        if silent < nanos(Duration::from_millis(leader.lease_ms)) {
-            return Err(StoreError::Led(leader.who));
-        }
-        let key = leader_key(calls);
+        let (key, revision) = (leader_key(calls), present.mod_revision());
+        let who = self
+            .0
+            .silent_leader(&key, present.value(), revision, calls.now_ns())?;
         let same = Compare::mod_revision(key.as_str(), CompareOp::Equal, revision);
         let removes = TxnOp::delete(key.as_str(), None);
         let removed = calls.transact(PATIENCE, Txn::new().when([same]).and_then([removes]))?;
         if removed.succeeded() {
             return Ok(());
         }
-        Err(StoreError::Led(leader.who))
+        Err(StoreError::Led(who))
     }
 
     /// Renews the lead of a token.
     pub(super) fn renew(&self, calls: &Calls, token: Token) -> Result<(), StoreError> {
-        let held = {
-            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            let held = held.as_mut().filter(|held| held.token == token);
-            let held = held.ok_or(StoreError::Fenced)?;
-            held.renewals += 1;
-            held.clone()
-        };
-        let next = value(&held.who, held.lease, held.renewals)?;
-        let puts = TxnOp::put(leader_key(calls), next, None);
+        let (held, record) = self.0.renewal(token)?;
+        let puts = TxnOp::put(leader_key(calls), record, None);
         let renews = Txn::new().when([leads(calls, token)]).and_then([puts]);
         // Half a lease, so that a second try is in time.
-        let patience = PATIENCE.min(held.lease / 2);
+        let patience = PATIENCE.min(held.lease() / 2);
         match calls.transact(patience, renews)?.succeeded() {
             true => Ok(()),
             false => Err(StoreError::Fenced),
@@ -178,11 +118,7 @@ impl Leading {
 
     /// Ends the lead of a token, if it holds.
     pub(super) fn resign(&self, calls: &Calls, token: Token) -> Result<(), StoreError> {
-        let held = {
-            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            held.take_if(|held| held.token == token)
-        };
-        if held.is_none() {
+        if self.0.end(token).is_none() {
             return Ok(());
         }
         let removes = TxnOp::delete(leader_key(calls), None);

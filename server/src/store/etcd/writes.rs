@@ -168,26 +168,26 @@ impl Write<'_> {
 
 /// Carries out a batch, once.
 pub(super) fn write(calls: &Calls, held: &Held, batch: &Batch) -> Result<Revision, StoreError> {
-    let mark = held.marks.take();
+    let mark = held.of_store().take();
     let write = Write {
         calls,
-        token: held.token,
+        token: held.token(),
         batch,
         mark,
     };
-    let until_ns = calls.now_ns().saturating_add(nanos(held.lease));
+    let until_ns = calls.now_ns().saturating_add(nanos(held.lease()));
     let mut earlier = false;
     loop {
         let left = Duration::from_nanos(until_ns.saturating_sub(calls.now_ns()));
-        let patience = left.min(held.lease / 2).min(PATIENCE);
+        let patience = left.min(held.lease() / 2).min(PATIENCE);
         let error = match calls.transact(patience, write.transaction()) {
             Ok(done) if done.succeeded() => {
-                held.marks.give_back(mark.counted());
+                held.of_store().give_back(mark.counted());
                 return Ok(of_header(done.header()));
             }
             Ok(refused) => {
                 let tried = write.refusal(&refused.op_responses(), earlier);
-                held.marks
+                held.of_store()
                     .give_back(tried.as_ref().map_or(mark, |_| mark.counted()));
                 return tried;
             }
@@ -200,7 +200,7 @@ pub(super) fn write(calls: &Calls, held: &Held, batch: &Batch) -> Result<Revisio
             StoreError::InDoubt(_) if !late => earlier = true,
             error if earlier || in_doubt => return Err(StoreError::InDoubt(error.to_string())),
             error => {
-                held.marks.give_back(mark);
+                held.of_store().give_back(mark);
                 return Err(error);
             }
         }

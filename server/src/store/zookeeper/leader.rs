@@ -14,80 +14,51 @@
 //!
 //! ZooKeeper grants none below two ticks, so 4 s by its own settings. With renewals another process leads sooner.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use capsched::sync::Mutex;
-use serde::{Deserialize, Serialize};
 use zookeeper_client::{Acls, Client, CreateMode, Error, MultiWriteError, MultiWriter, Stat};
 
-use super::calls::{Calls, PATIENCE, failed, nanos, persistent};
+use super::calls::{Calls, PATIENCE, failed, persistent};
 use super::present;
 use crate::store::batch::{StoreError, Token};
+use crate::store::leadership::{HeldLead, Leadership};
 
-/// Data of the leader's node.
-#[derive(Serialize, Deserialize)]
-struct Leader {
-    who: String,
-    lease_ms: u64,
-    renewals: u64,
-}
-
-/// What a process holds while it leads.
+/// What a leader holds of ZooKeeper.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
-    pub(super) token: Token,
-    pub(super) lease: Duration,
+pub(super) struct LeadingSession {
     /// The session by which it leads.
     pub(super) client: Client,
     /// Held by the write that is under way: writes go one after the other.
     pub(super) writing: Arc<Mutex<()>>,
-    who: String,
-    renewals: u64,
 }
 
-impl Held {
+/// What a process holds while it leads.
+pub(super) type Held = HeldLead<LeadingSession>;
+
+impl HeldLead<LeadingSession> {
     /// The data version that the epoch has while this process leads.
     pub(super) fn epoch(&self) -> i32 {
-        i32::try_from(self.token.0).unwrap_or(i32::MAX)
+        i32::try_from(self.token().0).unwrap_or(i32::MAX)
     }
 
     /// An operation that is carried out only while this process leads.
     pub(super) fn fenced(&self, calls: &Calls) -> Result<MultiWriter<'_>, Error> {
-        let mut writer = self.client.new_multi_writer();
+        let mut writer = self.of_store().client.new_multi_writer();
         writer.add_check_version(&calls.path("epoch"), self.epoch())?;
         Ok(writer)
     }
 }
 
-/// The last renewal of another leader, and when it was first seen.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    zxid: i64,
-    /// By the clock's ns.
-    at_ns: u64,
-}
-
 /// The lead as one process knows it.
 #[derive(Debug, Default)]
-pub(super) struct Leading {
-    held: Mutex<Option<Held>>,
-    seen: Mutex<Option<Seen>>,
-}
+pub(super) struct Leading(Leadership<LeadingSession>);
 
 /// What a process finds that wants to lead.
 struct Found {
     epoch: Stat,
     leader: Option<(Vec<u8>, Stat)>,
-}
-
-fn value(who: &str, lease: Duration, renewals: u64) -> Result<Vec<u8>, StoreError> {
-    let leader = Leader {
-        who: who.to_owned(),
-        lease_ms: u64::try_from(lease.as_millis()).unwrap_or(u64::MAX),
-        renewals,
-    };
-    serde_json::to_vec(&leader).map_err(failed)
 }
 
 /// Makes the nodes that a store needs. The epoch comes last: where it is, all are.
@@ -140,9 +111,8 @@ fn carry_out(
 impl Leading {
     /// What is held under a token. A session that has ended holds nothing.
     pub(super) fn held(&self, token: Token) -> Option<Held> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = held.clone().filter(|held| held.token == token);
-        held.filter(|held| !held.client.state().is_terminated())
+        let held = self.0.held(token);
+        held.filter(|held| !held.of_store().client.state().is_terminated())
     }
 
     /// Makes the caller the leader, unless another one leads.
@@ -157,29 +127,23 @@ impl Leading {
         if let Some((data, stat)) = &found.leader {
             self.remove_silent(calls, (data, stat), &found.epoch)?;
         }
+        let record = Leadership::<LeadingSession>::first_record(who, lease)?;
         let mut leads = client.new_multi_writer();
         let ephemeral = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
         let version = found.epoch.version;
         let added = leads
             .add_set_data(&calls.path("epoch"), who.as_bytes(), Some(version))
-            .and_then(|()| {
-                let data = value(who, lease, 0).unwrap_or_default();
-                leads.add_create(&calls.path("leader"), &data, &ephemeral)
-            });
+            .and_then(|()| leads.add_create(&calls.path("leader"), &record, &ephemeral));
         added.map_err(failed)?;
         if !carry_out(calls, PATIENCE, leads)? {
             return Err(StoreError::Led(String::new()));
         }
         let token = Token(u64::try_from(version).unwrap_or(0) + 1);
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        *held = Some(Held {
-            token,
-            lease,
+        let session = LeadingSession {
             client,
             writing: Arc::default(),
-            who: who.to_owned(),
-            renewals: 0,
-        });
+        };
+        self.0.begin(token, who, lease, session);
         Ok(token)
     }
 
@@ -191,22 +155,8 @@ impl Leading {
         epoch: &Stat,
     ) -> Result<(), StoreError> {
         let path = calls.path("leader");
-        let broken = |error| StoreError::Corrupt(format!("{path}: {error}"));
-        let leader: Leader = serde_json::from_slice(data).map_err(broken)?;
-        let silent = {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            let now_ns = calls.now_ns();
-            let at_ns = match *seen {
-                Some(seen) if seen.zxid == stat.mzxid => seen.at_ns,
-                _ => now_ns,
-            };
-            let zxid = stat.mzxid;
-            *seen = Some(Seen { zxid, at_ns });
-            now_ns.saturating_sub(at_ns)
-        };
-        if silent < nanos(Duration::from_millis(leader.lease_ms)) {
-            return Err(StoreError::Led(leader.who));
-        }
+        let now_ns = calls.now_ns();
+        let who = self.0.silent_leader(&path, data, stat.mzxid, now_ns)?;
         let client = calls.client()?;
         let mut removes = client.new_multi_writer();
         removes
@@ -215,40 +165,29 @@ impl Leading {
             .map_err(failed)?;
         match carry_out(calls, PATIENCE, removes)? {
             true => Ok(()),
-            false => Err(StoreError::Led(leader.who)),
+            false => Err(StoreError::Led(who)),
         }
     }
 
     /// Renews the lead of a token.
     pub(super) fn renew(&self, calls: &Calls, token: Token) -> Result<(), StoreError> {
-        let held = {
-            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            let held = held.as_mut().filter(|held| held.token == token);
-            let held = held.ok_or(StoreError::Fenced)?;
-            held.renewals += 1;
-            held.clone()
-        };
-        let next = value(&held.who, held.lease, held.renewals)?;
+        let (held, record) = self.0.renewal(token)?;
         let mut renews = held.fenced(calls).map_err(failed)?;
-        let added = renews.add_set_data(&calls.path("leader"), &next, None);
+        let added = renews.add_set_data(&calls.path("leader"), &record, None);
         added.map_err(failed)?;
         // Half a lease, so that a second try is in time.
-        let done = carry_out(calls, PATIENCE.min(held.lease / 2), renews);
+        let done = carry_out(calls, PATIENCE.min(held.lease() / 2), renews);
         match done {
             Ok(true) => Ok(()),
             Ok(false) => Err(StoreError::Fenced),
-            Err(_) if held.client.state().is_terminated() => Err(StoreError::Fenced),
+            Err(_) if held.of_store().client.state().is_terminated() => Err(StoreError::Fenced),
             Err(error) => Err(error),
         }
     }
 
     /// Ends the lead of a token, if it holds.
     pub(super) fn resign(&self, calls: &Calls, token: Token) -> Result<(), StoreError> {
-        let held = {
-            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            held.take_if(|held| held.token == token)
-        };
-        let Some(held) = held else {
+        let Some(held) = self.0.end(token) else {
             return Ok(());
         };
         let mut ends = held.fenced(calls).map_err(failed)?;

@@ -141,7 +141,7 @@ impl<'a> Write<'a> {
     }
 
     async fn look(&self) -> Result<Before, Error> {
-        let client = &self.held.client;
+        let client = &self.held.of_store().client;
         let (epoch, writes) = (self.calls.path("epoch"), self.calls.path("writes"));
         let mut nodes = self.nodes();
         nodes.extend(self.directories.iter().cloned());
@@ -211,7 +211,7 @@ impl<'a> Write<'a> {
                 false => StoreError::Fenced,
             }));
         }
-        let token = self.held.token;
+        let token = self.held.token();
         let own = before.mark.filter(|mark| mark.token == token);
         let last = own.map_or(0, |mark| mark.count);
         let count = *progress.number.get_or_insert(last + 1);
@@ -257,12 +257,16 @@ fn zxid(results: &[MultiWriteResult]) -> Result<i64, Error> {
 /// Carries out a batch, once.
 pub(super) fn write(calls: &Calls, held: &Held, batch: &Batch) -> Result<Revision, StoreError> {
     let write = Write::new(calls, held, batch)?;
-    let _writing = held.writing.lock().unwrap_or_else(PoisonError::into_inner);
-    let until_ns = calls.now_ns().saturating_add(nanos(held.lease));
+    let _writing = held
+        .of_store()
+        .writing
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let until_ns = calls.now_ns().saturating_add(nanos(held.lease()));
     let mut progress = Progress::default();
     loop {
         let left = Duration::from_nanos(until_ns.saturating_sub(calls.now_ns()));
-        let patience = left.min(held.lease / 2).min(PATIENCE);
+        let patience = left.min(held.lease() / 2).min(PATIENCE);
         let error = match calls.once(patience, write.attempt(&mut progress)) {
             Ok(Tried::Done(revision)) => return Ok(revision),
             Ok(Tried::Refused(error)) => return Err(error),
@@ -271,7 +275,7 @@ pub(super) fn write(calls: &Calls, held: &Held, batch: &Batch) -> Result<Revisio
         };
         // Without a renewal in this time the lead is lost.
         let late = calls.now_ns().saturating_add(nanos(REST)) >= until_ns;
-        let ended = held.client.state().is_terminated();
+        let ended = held.of_store().client.state().is_terminated();
         match error {
             None | Some(StoreError::InDoubt(_)) if !late && !ended => std::thread::sleep(REST),
             error => return Err(given_up(error, progress.in_doubt, ended)),
