@@ -1,4 +1,4 @@
-/* A resource manager of one's own around the engine, in C: nodes, an application, events, the end. */
+/* A resource manager of one's own around the engine, in C: nodes, an application, events, a change, a gang, the end. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,13 +124,79 @@ static int wait_for_containers(uint64_t engine, int *placed) {
   return 0;
 }
 
+/* Takes events until the gang is placed. */
+static int wait_for_gang(uint64_t engine, uint32_t *members) {
+  capsched_record records[ROOM];
+  capsched_buffer buffer = {
+      .size = sizeof buffer,
+      .record_size = sizeof records[0],
+      .records = records,
+      .capacity = ROOM,
+  };
+  while (*members == 0) {
+    if (failed("events", capsched_events(engine, 60000, &buffer))) {
+      return 1;
+    }
+    if (buffer.written == 0) {
+      fprintf(stderr, "no event in a minute\n");
+      return 1;
+    }
+    for (size_t i = 0; i < buffer.written; i++) {
+      if (records[i].kind == CAPSCHED_GANG_PLACED) {
+        *members = records[i].members;
+      }
+    }
+  }
+  return 0;
+}
+
+/* A container gives half of its memory back at once, and four workers are placed together. */
+static int shrink_and_ask_for_a_gang(uint64_t engine, int64_t *memory, uint32_t *members) {
+  capsched_update update = {
+      .size = sizeof update,
+      .container = 1,
+      .change = CAPSCHED_UPDATE_DECREASE,
+      .amounts = {2048, 1},
+  };
+  capsched_gang gang = {
+      .size = sizeof gang,
+      .priority = 2,
+      .minimum = 4,
+      .within_ms = 60000,
+      .close = CAPSCHED_CLOSE_RACK,
+      .amounts = {8192, 2},
+  };
+  capsched_call call = {.size = sizeof call, .app = 1, .updates = &update, .update_count = 1};
+  capsched_answer answer = {.size = sizeof answer};
+  capsched_record records[ROOM];
+  capsched_buffer buffer = {
+      .size = sizeof buffer,
+      .record_size = sizeof records[0],
+      .records = records,
+      .capacity = ROOM,
+  };
+  if (failed("change", capsched_asks(engine, &call, 1, &answer, &buffer)) ||
+      failed("the answer", answer.code)) {
+    return 1;
+  }
+  for (size_t i = 0; i < buffer.written; i++) {
+    if (records[i].kind == CAPSCHED_CHANGED) {
+      *memory = records[i].amounts[0];
+    }
+  }
+  return failed("the gang", capsched_ask_gang(engine, 1, &gang)) || wait_for_gang(engine, members);
+}
+
 int main(void) {
   uint64_t engine = 0;
   int placed = 0;
+  int64_t memory = 0;
+  uint32_t members = 0;
   char name[64];
   size_t length = 0;
   if (start(&engine) || add_nodes(engine) || submit_and_ask(engine) ||
-      wait_for_containers(engine, &placed)) {
+      wait_for_containers(engine, &placed) ||
+      shrink_and_ask_for_a_gang(engine, &memory, &members)) {
     return 1;
   }
   /* A number stands for a name as long as the engine lives. */
@@ -138,6 +204,7 @@ int main(void) {
     return 1;
   }
   printf("%d placed, the first node is %.*s\n", placed, (int)length, name);
+  printf("container 1 has %d MiB now, and a gang of %u is placed\n", (int)memory, (unsigned)members);
   /* What is wrong is a code with a text. */
   if (capsched_app_finish(engine, 77) != CAPSCHED_ERR_UNKNOWN ||
       failed("finish", capsched_app_finish(engine, 1)) ||

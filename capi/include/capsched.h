@@ -9,7 +9,7 @@
 /*
  Version of this interface: raised when a call or a field is added.
  */
-#define CAPSCHED_ABI_VERSION 1
+#define CAPSCHED_ABI_VERSION 2
 
 /*
  Numbers in a vector of resources: memory in MiB, vcores, then the further types in the order of the settings.
@@ -197,6 +197,46 @@
 #define CAPSCHED_ASK_CONSTRAINT 4
 
 /*
+ A change: a larger size, once node and queue have room.
+ */
+#define CAPSCHED_UPDATE_INCREASE 1
+
+/*
+ A change: a smaller size, at once.
+ */
+#define CAPSCHED_UPDATE_DECREASE 2
+
+/*
+ A change: an opportunistic container is guaranteed, once node and queue have room.
+ */
+#define CAPSCHED_UPDATE_PROMOTE 3
+
+/*
+ A change: a guaranteed container is opportunistic, at once.
+ */
+#define CAPSCHED_UPDATE_DEMOTE 4
+
+/*
+ The members of a gang may be on any nodes of the partition.
+ */
+#define CAPSCHED_CLOSE_ANYWHERE 0
+
+/*
+ The members of a gang are on nodes of one rack.
+ */
+#define CAPSCHED_CLOSE_RACK 1
+
+/*
+ The members of a gang are on nodes with one value of an attribute.
+ */
+#define CAPSCHED_CLOSE_ATTRIBUTE 2
+
+/*
+ The container runs as an opportunistic one: no queue is charged with it.
+ */
+#define CAPSCHED_RUNNING_OPPORTUNISTIC 1
+
+/*
  The node reports exactly the containers of the lists; without this flag, that what it was to do is done.
  */
 #define CAPSCHED_REPORT_EXACT 1
@@ -262,6 +302,26 @@
 #define CAPSCHED_APP_ENDED 9
 
 /*
+ Event: a container changed, and its application fetched the change.
+ */
+#define CAPSCHED_UPDATED 10
+
+/*
+ Event: the minimum of a gang was placed after `time_ms`; the events of its containers come before.
+ */
+#define CAPSCHED_GANG_PLACED 11
+
+/*
+ Event: `count` nodes are held for a gang, until `time_ms` at most.
+ */
+#define CAPSCHED_GANG_HOLDS 12
+
+/*
+ Event: a gang was given up within its time; `reason` says why it waited at last.
+ */
+#define CAPSCHED_GANG_EXPIRED 13
+
+/*
  Reply to a call of an application: a container that it has now.
  */
 #define CAPSCHED_GRANTED 20
@@ -280,6 +340,16 @@
  Reply to a call of an application: a number it gave back though no live container has it.
  */
 #define CAPSCHED_NOT_LIVE 23
+
+/*
+ Reply to a call of an application: a container that changed since the last call.
+ */
+#define CAPSCHED_CHANGED 24
+
+/*
+ Reply to a call of an application: a change that was refused; `version` is the one that the container has.
+ */
+#define CAPSCHED_CHANGE_REFUSED 25
 
 /*
  Reply to a report: a container was launched.
@@ -370,6 +440,16 @@
  The refused decision was a reservation.
  */
 #define CAPSCHED_FLAG_RESERVES 16
+
+/*
+ The container is opportunistic: no queue is charged with it.
+ */
+#define CAPSCHED_FLAG_OPPORTUNISTIC 32
+
+/*
+ `version` is set.
+ */
+#define CAPSCHED_FLAG_VERSION 64
 
 /*
  No level of locality.
@@ -659,6 +739,14 @@ typedef struct {
    Its size.
    */
   int64_t amounts[CAPSCHED_TYPES];
+  /*
+   Its version: how often it was changed. Since version 2 of the interface.
+   */
+  uint32_t version;
+  /*
+   `CAPSCHED_RUNNING_OPPORTUNISTIC` or 0. Since version 2 of the interface.
+   */
+  uint32_t flags;
 } capsched_running;
 
 /*
@@ -780,6 +868,56 @@ typedef struct {
 } capsched_submitted;
 
 /*
+ A gang: its minimum is placed all at once within its time, or nothing of it.
+ */
+typedef struct {
+  /*
+   Bytes of this struct.
+   */
+  uint32_t size;
+  /*
+   Request priority, part of the key that the members are asked under.
+   */
+  int32_t priority;
+  /*
+   Allocation request id, the other part of the key. No other ask may be outstanding under it.
+   */
+  int64_t request_id;
+  /*
+   Members that are placed together, 1 to 10,000; 0 withdraws the gang that waits under the key.
+   */
+  uint32_t minimum;
+  /*
+   Further members, asked for once the minimum is placed: 0 to 1,000,000.
+   */
+  uint32_t elastic;
+  /*
+   How long the gang may wait in ms: 1 to 3,600,000.
+   */
+  uint64_t within_ms;
+  /*
+   `CAPSCHED_CLOSE_*`.
+   */
+  uint32_t close;
+  /*
+   `CAPSCHED_ASK_PARTITION` or 0.
+   */
+  uint32_t flags;
+  /*
+   The attribute of `CAPSCHED_CLOSE_ATTRIBUTE`, as `prefix/name`; empty else.
+   */
+  capsched_text attribute;
+  /*
+   Partition.
+   */
+  capsched_text partition;
+  /*
+   Size of one member.
+   */
+  int64_t amounts[CAPSCHED_TYPES];
+} capsched_gang;
+
+/*
  Containers of one size at one place.
  */
 typedef struct {
@@ -860,6 +998,32 @@ typedef struct {
 } capsched_constrained;
 
 /*
+ A change of one container of the application that calls.
+ */
+typedef struct {
+  /*
+   Bytes of this struct.
+   */
+  uint32_t size;
+  /*
+   Number of the container within the present attempt.
+   */
+  uint32_t container;
+  /*
+   The version of the container that the application knows: 0 at first, one more with each change.
+   */
+  uint32_t version;
+  /*
+   `CAPSCHED_UPDATE_*`.
+   */
+  uint32_t change;
+  /*
+   The new size of the container; zero where it is promoted or demoted.
+   */
+  int64_t amounts[CAPSCHED_TYPES];
+} capsched_update;
+
+/*
  One call of an application: everything it wants to change. One without lists fetches what it got.
  */
 typedef struct {
@@ -911,6 +1075,14 @@ typedef struct {
    Their number.
    */
   size_t blacklist_remove_count;
+  /*
+   Changes of containers. Since version 2 of the interface.
+   */
+  const capsched_update *updates;
+  /*
+   Their number. Since version 2 of the interface.
+   */
+  size_t update_count;
 } capsched_call;
 
 /*
@@ -1011,6 +1183,36 @@ typedef struct {
    Size of the container.
    */
   int64_t amounts[CAPSCHED_TYPES];
+  /*
+   How the container changed, or was to: `CAPSCHED_UPDATE_*`. This and what follows: since version 2 of the
+   interface.
+   */
+  uint32_t update;
+  /*
+   Version of the container.
+   */
+  uint32_t version;
+  /*
+   Of an allocation or a reservation: number of the container that grows by it. Of a change: number of the
+   auxiliary container, which ends next.
+   */
+  uint32_t related;
+  /*
+   Members that a gang wants at once.
+   */
+  uint32_t members;
+  /*
+   Nodes that are held for a gang, or members that there was room for when it was given up.
+   */
+  uint32_t count;
+  /*
+   0.
+   */
+  uint32_t reserved;
+  /*
+   How long a gang waited, or until when nodes are held for it; in ms.
+   */
+  uint64_t time_ms;
 } capsched_record;
 
 #ifdef __cplusplus
@@ -1280,22 +1482,6 @@ int32_t capsched_app_priority(uint64_t engine, uint32_t app, int32_t priority, i
 int32_t capsched_app_move(uint64_t engine, uint32_t app, capsched_text queue);
 
 /*
- Calls of applications, carried out in their order; each is carried out as a whole or refused. `answers` gets a
- code for each, and the call answers 0 unless it is refused as a whole. The latest error is that of the first
- that was refused.
-
- Pointers:
-
- `calls` and `answers` have `count` elements of the size that they say; the lists of the calls have as many
- elements as they say; `buffer` has the size that it says, and its records as many elements.
- */
-int32_t capsched_asks(uint64_t engine,
-                      const capsched_call *calls,
-                      size_t count,
-                      capsched_answer *answers,
-                      capsched_buffer *buffer);
-
-/*
  Containers that ended by themselves. `codes` gets 0 for each that was live, else `CAPSCHED_ERR_UNKNOWN`.
 
  Pointers:
@@ -1318,6 +1504,34 @@ int32_t capsched_containers_kill(uint64_t engine,
                                  const capsched_container *containers,
                                  size_t count,
                                  int32_t *codes);
+
+/*
+ Asks for a gang, or withdraws the one that waits under its key. Its containers come with the replies to later
+ calls of the application, and events show what becomes of it.
+
+ Pointers:
+
+ `gang` has the size that it says, and its texts as many bytes.
+ */
+int32_t capsched_ask_gang(uint64_t engine,
+                          uint32_t app,
+                          const capsched_gang *gang);
+
+/*
+ Calls of applications, carried out in their order; each is carried out as a whole or refused. `answers` gets a
+ code for each, and the call answers 0 unless it is refused as a whole. The latest error is that of the first
+ that was refused.
+
+ Pointers:
+
+ `calls` and `answers` have `count` elements of the size that they say; the lists of the calls have as many
+ elements as they say; `buffer` has the size that it says, and its records as many elements.
+ */
+int32_t capsched_asks(uint64_t engine,
+                      const capsched_call *calls,
+                      size_t count,
+                      capsched_answer *answers,
+                      capsched_buffer *buffer);
 
 /*
  A queue and those below it take no applications from now on; those that they have go on.

@@ -1,8 +1,9 @@
 //! From the engine's events and replies to flat records, and the words of their reasons.
 
 use capsched::api::{
-    AppEnd, ApplicationId, AskReply, Conflict, ContainerId, Decision, EndCause, HeartbeatReply,
-    Locality, ProposalKind, Recovered, ResourceVector, UnreserveReason,
+    AppEnd, ApplicationId, AskReply, Conflict, ContainerId, Decision, EndCause, GangEvent,
+    GangStep, GangWait, HeartbeatReply, Locality, ProposalKind, Recovered, ResourceVector,
+    UnreserveReason, UpdateError, UpdateKind, UpdateRefusal, UpdatedContainer,
 };
 use capsched::id::SchedulerKey;
 use capsched::metrics::Closed;
@@ -27,6 +28,21 @@ const UNRESERVED: [&str; 6] = [
     "exchange", "excess", "kill", "timeout", "finished", "released",
 ];
 const APP_ENDS: [&str; 2] = ["lifetime", "queue_killed"];
+const REFUSALS: [&str; 4] = [
+    UpdateRefusal::InvalidContainerId.name(),
+    UpdateRefusal::IncorrectContainerVersionError.name(),
+    UpdateRefusal::UpdateOutstandingError.name(),
+    UpdateRefusal::ResourceOutsideAllowedRange.name(),
+];
+const WAITS: [&str; 7] = [
+    "room",
+    "cluster",
+    "queue-limit",
+    "user-limit",
+    "access",
+    "key-in-use",
+    "inactive",
+];
 
 /// The word of a reason; nothing where the kind has none of that number.
 pub(crate) fn reason(kind: u32, reason: u32) -> Option<&'static str> {
@@ -35,6 +51,8 @@ pub(crate) fn reason(kind: u32, reason: u32) -> Option<&'static str> {
         abi::CAPSCHED_ENDED | abi::CAPSCHED_FINISHED => CAUSES.get(at).copied(),
         abi::CAPSCHED_UNRESERVED => UNRESERVED.get(at).copied(),
         abi::CAPSCHED_APP_ENDED => APP_ENDS.get(at).copied(),
+        abi::CAPSCHED_CHANGE_REFUSED => REFUSALS.get(at).copied(),
+        abi::CAPSCHED_GANG_EXPIRED => WAITS.get(at).copied(),
         abi::CAPSCHED_REJECTED => conflicts().get(at).map(|conflict| conflict.name()),
         _ => None,
     }
@@ -74,6 +92,15 @@ fn conflict_number(conflict: Conflict) -> u32 {
     at.map_or(0, |at| u32::try_from(at + 1).unwrap_or(0))
 }
 
+const fn update_number(kind: UpdateKind) -> u32 {
+    match kind {
+        UpdateKind::Increase => abi::CAPSCHED_UPDATE_INCREASE,
+        UpdateKind::Decrease => abi::CAPSCHED_UPDATE_DECREASE,
+        UpdateKind::Promote => abi::CAPSCHED_UPDATE_PROMOTE,
+        UpdateKind::Demote => abi::CAPSCHED_UPDATE_DEMOTE,
+    }
+}
+
 const fn locality_number(level: Option<Locality>) -> u32 {
     match level {
         None => abi::CAPSCHED_LOCALITY_NONE,
@@ -91,6 +118,21 @@ pub(crate) fn amounts(size: &ResourceVector) -> [i64; CAPSCHED_TYPES] {
 /// A vector from a caller's amounts.
 pub(crate) fn vector(amounts: &[i64; CAPSCHED_TYPES]) -> ResourceVector {
     ResourceVector::of(amounts)
+}
+
+/// Refuses flags that are unknown here.
+///
+/// # Errors
+///
+/// When there is another bit than the known ones.
+pub(crate) fn known_flags(flags: u32, known: u32) -> Answer {
+    if flags & !known == 0 {
+        return Ok(());
+    }
+    Err(Fault::invalid(
+        "flags",
+        format_args!("{flags:#x} has unknown bits"),
+    ))
 }
 
 /// An id from a caller's numbers.
@@ -145,8 +187,25 @@ impl FlatRecord {
         Self {
             priority: key.priority,
             request_id: key.request_id,
+            related: key.increases().unwrap_or(0),
             ..self
         }
+    }
+
+    fn changed(self, kind: UpdateKind, version: Option<u32>) -> Self {
+        let versioned = set(version.is_some(), abi::CAPSCHED_FLAG_VERSION);
+        Self {
+            update: update_number(kind),
+            version: version.unwrap_or(0),
+            flags: self.flags | versioned,
+            ..self
+        }
+    }
+
+    fn refused(self, error: &UpdateError) -> Self {
+        let reason = number_of(&REFUSALS, error.refusal.name());
+        let kind = error.update.change.kind();
+        Self { reason, ..self }.changed(kind, error.version)
     }
 
     fn because(self, cause: EndCause) -> Self {
@@ -199,7 +258,57 @@ pub(crate) fn event(held: &Held, event: &Decision) -> FlatRecord {
             ..FlatRecord::about(abi::CAPSCHED_ENDED, *container).sized(size)
         }
         .because(*cause),
+        Decision::Updated {
+            container,
+            node,
+            kind,
+            size,
+            charged,
+            version,
+            auxiliary,
+        } => FlatRecord {
+            node: held.nodes.number(node),
+            related: auxiliary.id.number,
+            flags: set(charged.is_none(), abi::CAPSCHED_FLAG_OPPORTUNISTIC),
+            ..FlatRecord::about(abi::CAPSCHED_UPDATED, *container).sized(size)
+        }
+        .changed(*kind, Some(*version)),
+        Decision::Gang(gang) => gang_event(held, gang),
         of_app => event_of_app(held, of_app),
+    }
+}
+
+fn gang_event(held: &Held, gang: &GangEvent) -> FlatRecord {
+    let of = |kind: u32| FlatRecord {
+        priority: gang.priority,
+        request_id: gang.request_id,
+        members: gang.members,
+        ..FlatRecord::about_app(kind, gang.app)
+    };
+    match &gang.step {
+        GangStep::Placed { waited_ms } => FlatRecord {
+            time_ms: *waited_ms,
+            ..of(abi::CAPSCHED_GANG_PLACED)
+        },
+        GangStep::Holds { nodes, until_ms } => FlatRecord {
+            count: u32::try_from(*nodes).unwrap_or(u32::MAX),
+            time_ms: *until_ms,
+            ..of(abi::CAPSCHED_GANG_HOLDS)
+        },
+        GangStep::Expired { wait } => FlatRecord {
+            reason: number_of(&WAITS, wait.word()),
+            count: match wait {
+                GangWait::Room { found } | GangWait::Cluster { found } => *found,
+                _ => 0,
+            },
+            queue: match wait {
+                GangWait::QueueLimit { queue } => held.queues.number(queue),
+                _ => 0,
+            },
+            ..of(abi::CAPSCHED_GANG_EXPIRED)
+        },
+        // A step of a later version of the engine.
+        _ => FlatRecord::default(),
     }
 }
 
@@ -306,7 +415,26 @@ pub(crate) fn ask_reply(held: &Held, app: u32, reply: &AskReply) -> Vec<FlatReco
         .unknown
         .iter()
         .map(|&number| own(abi::CAPSCHED_NOT_LIVE, number));
-    granted.chain(ends).chain(back).chain(unknown).collect()
+    let changed = reply.updated.iter().map(|one| changed(held, one));
+    let refused = reply
+        .update_errors
+        .iter()
+        .map(|error| own(abi::CAPSCHED_CHANGE_REFUSED, error.update.container).refused(error));
+    granted
+        .chain(ends)
+        .chain(back)
+        .chain(unknown)
+        .chain(changed)
+        .chain(refused)
+        .collect()
+}
+
+fn changed(held: &Held, one: &UpdatedContainer) -> FlatRecord {
+    FlatRecord {
+        node: held.nodes.number(&one.node),
+        ..FlatRecord::about(abi::CAPSCHED_CHANGED, one.container).sized(&one.size)
+    }
+    .changed(one.kind, Some(one.version))
 }
 
 fn listed(kind: u32, containers: &[ContainerId]) -> impl Iterator<Item = FlatRecord> {

@@ -3,11 +3,14 @@
 //! Pointers may be unaligned: everything is copied byte by byte. Nothing of a caller is kept after its call.
 
 use std::ffi::{c_char, c_void};
-use std::mem::{MaybeUninit, size_of};
+use std::mem::{MaybeUninit, offset_of, size_of};
 use std::ptr;
 
 use crate::abi::{self, TextRef};
 use crate::fault::{Answer, Fault};
+
+/// Bytes of a flat record in version 1 of the interface.
+const FIRST_FLAT: usize = offset_of!(abi::FlatRecord, update);
 
 /// No struct is larger; a larger size is garbage.
 const LARGEST: usize = 4096;
@@ -41,12 +44,13 @@ macro_rules! plain {
 }
 
 macro_rules! sized {
-    ($($record:ident = $name:literal),*) => {
+    ($($record:ident = $name:literal $(before $added:ident)?),*) => {
         plain!($(abi::$record),*);
         $(
             // SAFETY: the first field is `size: u32`.
             unsafe impl Sized32 for abi::$record {
                 const NAME: &'static str = $name;
+                $(const FIRST: usize = offset_of!(abi::$record, $added);)?
             }
         )*
     };
@@ -68,12 +72,14 @@ sized!(
     OptionsRecord = "capsched_options",
     AttributeRecord = "capsched_attribute",
     NodeRecord = "capsched_node",
-    RunningRecord = "capsched_running",
+    RunningRecord = "capsched_running" before version,
     AppRecord = "capsched_app",
     SubmittedRecord = "capsched_submitted",
     AskRecord = "capsched_ask",
     ConstrainedRecord = "capsched_constrained",
-    CallRecord = "capsched_call",
+    UpdateRecord = "capsched_update",
+    GangRecord = "capsched_gang",
+    CallRecord = "capsched_call" before updates,
     AnswerRecord = "capsched_answer",
     ReportRecord = "capsched_report",
     BufferRecord = "capsched_buffer"
@@ -277,7 +283,7 @@ impl Memory {
 
     /// Refuses a size of flat records that none of a known version has.
     pub(crate) fn expects_flat(self, records: *mut c_void, capacity: usize, size: usize) -> Answer {
-        if !(size_of::<abi::FlatRecord>()..=LARGEST).contains(&size) {
+        if !(FIRST_FLAT..=LARGEST).contains(&size) {
             return Err(of_no_version("capsched_record", size));
         }
         Self::check_count(records.cast_const(), capacity, "the buffer of records")

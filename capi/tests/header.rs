@@ -18,12 +18,13 @@ fn read(path: &str) -> String {
 }
 
 /// The sources with what is exported; the calls in the order of the folder's names.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "abi/numbers.rs",
     "abi/records.rs",
     "calls/engine.rs",
     "calls/nodes.rs",
     "calls/apps.rs",
+    "calls/requests.rs",
     "calls/queues.rs",
     "calls/events.rs",
     "calls/views.rs",
@@ -151,7 +152,8 @@ fn the_example_in_c_compiles_without_a_warning_and_runs_without_a_leak() {
     let run = Command::new(&program).output().expect("the example runs");
     assert_eq!(
         succeeded(run, "the example"),
-        "25 placed, the first node is n0:8041\n"
+        "25 placed, the first node is n0:8041\n\
+         container 1 has 2048 MiB now, and a gang of 4 is placed\n"
     );
     if !exists("valgrind") {
         println!("the run under valgrind is skipped: it is not installed");

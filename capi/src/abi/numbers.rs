@@ -1,7 +1,7 @@
 //! The codes, kinds and flags that cross the border.
 
 /// Version of this interface: raised when a call or a field is added.
-pub const CAPSCHED_ABI_VERSION: u32 = 1;
+pub const CAPSCHED_ABI_VERSION: u32 = 2;
 /// Numbers in a vector of resources: memory in MiB, vcores, then the further types in the order of the settings.
 pub const CAPSCHED_TYPES: usize = 8;
 /// Elements of one array at most.
@@ -84,6 +84,25 @@ pub const CAPSCHED_ASK_STRICT: u32 = 2;
 /// `capsched_constrained_ask.constraint` is set.
 pub const CAPSCHED_ASK_CONSTRAINT: u32 = 4;
 
+/// A change: a larger size, once node and queue have room.
+pub const CAPSCHED_UPDATE_INCREASE: u32 = 1;
+/// A change: a smaller size, at once.
+pub const CAPSCHED_UPDATE_DECREASE: u32 = 2;
+/// A change: an opportunistic container is guaranteed, once node and queue have room.
+pub const CAPSCHED_UPDATE_PROMOTE: u32 = 3;
+/// A change: a guaranteed container is opportunistic, at once.
+pub const CAPSCHED_UPDATE_DEMOTE: u32 = 4;
+
+/// The members of a gang may be on any nodes of the partition.
+pub const CAPSCHED_CLOSE_ANYWHERE: u32 = 0;
+/// The members of a gang are on nodes of one rack.
+pub const CAPSCHED_CLOSE_RACK: u32 = 1;
+/// The members of a gang are on nodes with one value of an attribute.
+pub const CAPSCHED_CLOSE_ATTRIBUTE: u32 = 2;
+
+/// The container runs as an opportunistic one: no queue is charged with it.
+pub const CAPSCHED_RUNNING_OPPORTUNISTIC: u32 = 1;
+
 /// The node reports exactly the containers of the lists; without this flag, that what it was to do is done.
 pub const CAPSCHED_REPORT_EXACT: u32 = 1;
 
@@ -112,6 +131,14 @@ pub const CAPSCHED_MASTER_STARTED: u32 = 7;
 pub const CAPSCHED_MASTER_LOST: u32 = 8;
 /// Event: an application ended though nobody called for that.
 pub const CAPSCHED_APP_ENDED: u32 = 9;
+/// Event: a container changed, and its application fetched the change.
+pub const CAPSCHED_UPDATED: u32 = 10;
+/// Event: the minimum of a gang was placed after `time_ms`; the events of its containers come before.
+pub const CAPSCHED_GANG_PLACED: u32 = 11;
+/// Event: `count` nodes are held for a gang, until `time_ms` at most.
+pub const CAPSCHED_GANG_HOLDS: u32 = 12;
+/// Event: a gang was given up within its time; `reason` says why it waited at last.
+pub const CAPSCHED_GANG_EXPIRED: u32 = 13;
 /// Reply to a call of an application: a container that it has now.
 pub const CAPSCHED_GRANTED: u32 = 20;
 /// Reply to a call of an application: a container whose end it learns.
@@ -120,6 +147,10 @@ pub const CAPSCHED_FINISHED: u32 = 21;
 pub const CAPSCHED_ASKED_BACK: u32 = 22;
 /// Reply to a call of an application: a number it gave back though no live container has it.
 pub const CAPSCHED_NOT_LIVE: u32 = 23;
+/// Reply to a call of an application: a container that changed since the last call.
+pub const CAPSCHED_CHANGED: u32 = 24;
+/// Reply to a call of an application: a change that was refused; `version` is the one that the container has.
+pub const CAPSCHED_CHANGE_REFUSED: u32 = 25;
 /// Reply to a report: a container was launched.
 pub const CAPSCHED_LAUNCHED: u32 = 30;
 /// Reply to a report: a container was stopped as ordered, and its room is free.
@@ -157,6 +188,11 @@ pub const CAPSCHED_FLAG_AGAIN: u32 = 4;
 pub const CAPSCHED_FLAG_EXIT_STATUS: u32 = 8;
 /// The refused decision was a reservation.
 pub const CAPSCHED_FLAG_RESERVES: u32 = 16;
+
+/// The container is opportunistic: no queue is charged with it.
+pub const CAPSCHED_FLAG_OPPORTUNISTIC: u32 = 32;
+/// `version` is set.
+pub const CAPSCHED_FLAG_VERSION: u32 = 64;
 
 /// No level of locality.
 pub const CAPSCHED_LOCALITY_NONE: u32 = 0;

@@ -136,6 +136,10 @@ pub struct RunningRecord {
     pub created_ms: u64,
     /// Its size.
     pub amounts: [i64; CAPSCHED_TYPES],
+    /// Its version: how often it was changed. Since version 2 of the interface.
+    pub version: u32,
+    /// `CAPSCHED_RUNNING_OPPORTUNISTIC` or 0. Since version 2 of the interface.
+    pub flags: u32,
 }
 
 /// An application.
@@ -230,6 +234,50 @@ pub struct ConstrainedRecord {
     pub amounts: [i64; CAPSCHED_TYPES],
 }
 
+/// A change of one container of the application that calls.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct UpdateRecord {
+    /// Bytes of this struct.
+    pub size: u32,
+    /// Number of the container within the present attempt.
+    pub container: u32,
+    /// The version of the container that the application knows: 0 at first, one more with each change.
+    pub version: u32,
+    /// `CAPSCHED_UPDATE_*`.
+    pub change: u32,
+    /// The new size of the container; zero where it is promoted or demoted.
+    pub amounts: [i64; CAPSCHED_TYPES],
+}
+
+/// A gang: its minimum is placed all at once within its time, or nothing of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct GangRecord {
+    /// Bytes of this struct.
+    pub size: u32,
+    /// Request priority, part of the key that the members are asked under.
+    pub priority: i32,
+    /// Allocation request id, the other part of the key. No other ask may be outstanding under it.
+    pub request_id: i64,
+    /// Members that are placed together, 1 to 10,000; 0 withdraws the gang that waits under the key.
+    pub minimum: u32,
+    /// Further members, asked for once the minimum is placed: 0 to 1,000,000.
+    pub elastic: u32,
+    /// How long the gang may wait in ms: 1 to 3,600,000.
+    pub within_ms: u64,
+    /// `CAPSCHED_CLOSE_*`.
+    pub close: u32,
+    /// `CAPSCHED_ASK_PARTITION` or 0.
+    pub flags: u32,
+    /// The attribute of `CAPSCHED_CLOSE_ATTRIBUTE`, as `prefix/name`; empty else.
+    pub attribute: TextRef,
+    /// Partition.
+    pub partition: TextRef,
+    /// Size of one member.
+    pub amounts: [i64; CAPSCHED_TYPES],
+}
+
 /// One call of an application: everything it wants to change. One without lists fetches what it got.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -258,6 +306,10 @@ pub struct CallRecord {
     pub blacklist_remove: *const TextRef,
     /// Their number.
     pub blacklist_remove_count: usize,
+    /// Changes of containers. Since version 2 of the interface.
+    pub updates: *const UpdateRecord,
+    /// Their number. Since version 2 of the interface.
+    pub update_count: usize,
 }
 
 /// What a call of an application came to, beside its records.
@@ -354,4 +406,20 @@ pub struct FlatRecord {
     pub request_id: i64,
     /// Size of the container.
     pub amounts: [i64; CAPSCHED_TYPES],
+    /// How the container changed, or was to: `CAPSCHED_UPDATE_*`. This and what follows: since version 2 of the
+    /// interface.
+    pub update: u32,
+    /// Version of the container.
+    pub version: u32,
+    /// Of an allocation or a reservation: number of the container that grows by it. Of a change: number of the
+    /// auxiliary container, which ends next.
+    pub related: u32,
+    /// Members that a gang wants at once.
+    pub members: u32,
+    /// Nodes that are held for a gang, or members that there was room for when it was given up.
+    pub count: u32,
+    /// 0.
+    pub reserved: u32,
+    /// How long a gang waited, or until when nodes are held for it; in ms.
+    pub time_ms: u64,
 }

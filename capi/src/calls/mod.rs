@@ -5,4 +5,5 @@ pub mod engine;
 pub mod events;
 pub mod nodes;
 pub mod queues;
+pub mod requests;
 pub mod views;

@@ -74,10 +74,13 @@ fn running(
 ) -> Answer<Vec<RunningContainer>> {
     let given = memory.read_all(first, count)?;
     let one = |one: RunningRecord| {
+        convert::known_flags(one.flags, abi::CAPSCHED_RUNNING_OPPORTUNISTIC)?;
         Ok(RunningContainer {
             priority: one.priority,
             request_id: one.request_id,
             created_ms: one.created_ms,
+            version: one.version,
+            opportunistic: one.flags != 0,
             ..RunningContainer::new(convert::container_id(one.key)?, vector(&one.amounts))
         })
     };

@@ -6,9 +6,9 @@ use std::ptr::{null, null_mut};
 
 use crate::support::{
     self, Records, amounts, answer, app_of, ask_of, busy, bytes, c, call_of, error_text,
-    error_word, node_of, options_of, refused, report_of, size, submitted, text,
+    error_word, gang_of, node_of, options_of, refused, report_of, size, submitted, text, update_of,
 };
-use capsched_c::calls::{apps::*, engine::*, events::*, nodes::*};
+use capsched_c::calls::{apps::*, engine::*, events::*, nodes::*, requests::*};
 use capsched_c::*;
 
 #[test]
@@ -332,7 +332,7 @@ impl Dice {
 fn random_numbers_are_answered_by_codes() {
     let (host, _) = busy();
     let (mut dice, mut room) = (Dice(7), Records::new(4));
-    for round in 0..400 {
+    for round in 0..600 {
         let amounts: [i64; CAPSCHED_TYPES] = std::array::from_fn(|_| dice.roll().cast_signed());
         let before = host.hash();
         let ask = AskRecord {
@@ -362,7 +362,25 @@ fn random_numbers_are_answered_by_codes() {
             submitted(),
         );
         let engine = host.engine;
-        let code = match round % 6 {
+        let change = UpdateRecord {
+            container: dice.word() % 4,
+            version: dice.word() % 2,
+            change: dice.word() % 6,
+            amounts,
+            ..update_of(1, 0, 0, 0)
+        };
+        let gang = GangRecord {
+            priority: dice.word().cast_signed(),
+            request_id: dice.roll().cast_signed(),
+            minimum: dice.word(),
+            elastic: dice.word(),
+            within_ms: dice.roll(),
+            close: dice.word() % 4,
+            flags: dice.word() % 3,
+            amounts,
+            ..gang_of(1, 1)
+        };
+        let code = match round % 8 {
             0 => host.call(&call).0,
             1 => c!(capsched_submit(engine, &raw const app, &raw mut given)),
             2 => c!(capsched_node_add(engine, &raw const spec, &raw mut number)),
@@ -377,6 +395,8 @@ fn random_numbers_are_answered_by_codes() {
                 dice.word().cast_signed(),
                 &mut 0_i32
             )),
+            5 => host.change(dice.word() % 3, &[change]).0,
+            6 => host.gang(dice.word() % 3, &gang),
             _ => c!(capsched_rest(dice.roll(), room.buffer())),
         };
         assert!(

@@ -6,7 +6,9 @@ use crate::support::{
     self, Host, Records, answer, app_of, busy, c, call_of, node_of, options_of, refused, report_of,
     submitted, text,
 };
-use capsched_c::calls::{apps::*, engine::*, events::*, nodes::*, queues::*, views::*};
+use capsched_c::calls::{
+    apps::*, engine::*, events::*, nodes::*, queues::*, requests::*, views::*,
+};
 use capsched_c::*;
 
 /// Has calls with a null pointer checked.

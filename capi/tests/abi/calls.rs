@@ -4,7 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{self, Host, Records, c, error_word, node_of, options_of, text, texts};
-use capsched_c::calls::{apps::*, engine::*, events::*, nodes::*, queues::*, views::*};
+use capsched_c::calls::{
+    apps::*, engine::*, events::*, nodes::*, queues::*, requests::*, views::*,
+};
 use capsched_c::*;
 
 #[test]
@@ -254,6 +256,8 @@ fn a_restart_takes_over_what_nodes_run() {
         request_id: 0,
         created_ms: 0,
         amounts: support::amounts(1024, 1),
+        version: 0,
+        flags: 0,
     };
     let stranger = RunningRecord {
         key: ContainerKey {

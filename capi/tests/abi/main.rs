@@ -4,4 +4,5 @@
 mod bad_calls;
 mod bad_pointers;
 mod calls;
+mod changes;
 mod support;

@@ -5,7 +5,7 @@ use std::mem::size_of;
 use std::os::fd::BorrowedFd;
 use std::ptr::null;
 
-use capsched_c::calls::{apps::*, engine::*, events::*, nodes::*, views::*};
+use capsched_c::calls::{apps::*, engine::*, events::*, nodes::*, requests::*, views::*};
 use capsched_c::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -149,6 +149,34 @@ pub(crate) fn call_of(app: u32) -> CallRecord {
         blacklist_add_count: 0,
         blacklist_remove: null(),
         blacklist_remove_count: 0,
+        updates: null(),
+        update_count: 0,
+    }
+}
+
+pub(crate) fn update_of(container: u32, version: u32, change: u32, memory: i64) -> UpdateRecord {
+    UpdateRecord {
+        size: size::<UpdateRecord>(),
+        container,
+        version,
+        change,
+        amounts: amounts(memory, i64::from(memory > 0)),
+    }
+}
+
+pub(crate) fn gang_of(minimum: u32, memory: i64) -> GangRecord {
+    GangRecord {
+        size: size::<GangRecord>(),
+        priority: 7,
+        request_id: 3,
+        minimum,
+        elastic: 0,
+        within_ms: 60_000,
+        close: CAPSCHED_CLOSE_ANYWHERE,
+        flags: 0,
+        attribute: NO_TEXT,
+        partition: NO_TEXT,
+        amounts: amounts(memory, 1),
     }
 }
 
@@ -330,6 +358,18 @@ impl Host {
             release_count: numbers.len(),
             ..call_of(app)
         })
+    }
+
+    pub(crate) fn change(&self, app: u32, updates: &[UpdateRecord]) -> (i32, Vec<FlatRecord>) {
+        self.call(&CallRecord {
+            updates: updates.as_ptr(),
+            update_count: updates.len(),
+            ..call_of(app)
+        })
+    }
+
+    pub(crate) fn gang(&self, app: u32, gang: &GangRecord) -> i32 {
+        c!(capsched_ask_gang(self.engine, app, &raw const *gang))
     }
 
     pub(crate) fn heartbeat(&self, node: u32) -> (i32, Vec<FlatRecord>) {
