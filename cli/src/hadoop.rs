@@ -29,18 +29,21 @@ enum Scene {
     Preemption,
     /// The ResourceManager restarts under a running application.
     Recovery,
+    /// A master has its container grow, shrink, be demoted and promoted.
+    Changes,
     /// Hadoop's load simulator, with its own Capacity Scheduler and with ours.
     Load,
 }
 
 impl Scene {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Shell,
         Self::Pi,
         Self::Wordcount,
         Self::Refresh,
         Self::Preemption,
         Self::Recovery,
+        Self::Changes,
         Self::Load,
     ];
 
@@ -52,6 +55,7 @@ impl Scene {
             Self::Refresh => "refresh",
             Self::Preemption => "preemption",
             Self::Recovery => "recovery",
+            Self::Changes => "changes",
             Self::Load => "load",
         }
     }

@@ -9,18 +9,19 @@ const ALLOCATED: u8 = 1;
 const ENDED: u8 = 2;
 const APP_ENDED: u8 = 3;
 
-/// Writes the decisions that the ResourceManager records. Reservations stay within the engine, and the master's part
-/// is the ResourceManager's own.
+/// Writes the decisions that the ResourceManager records. Reservations stay within the engine, as do the auxiliary
+/// containers by which others grow: the answer to the application carries the change. The master's part is the
+/// ResourceManager's own.
 pub fn write_all(writer: &mut Writer, decisions: &[Decision], types: usize) {
     let carried: Vec<&Decision> = decisions.iter().filter(|one| is_carried(one)).collect();
     writer.list(&carried, |writer, decision| write(writer, decision, types));
 }
 
-const fn is_carried(decision: &Decision) -> bool {
-    matches!(
-        decision,
-        Decision::Allocated { .. } | Decision::Ended { .. } | Decision::AppEnded { .. }
-    )
+fn is_carried(decision: &Decision) -> bool {
+    match decision {
+        Decision::Allocated { key, .. } => key.increases().is_none(),
+        other => matches!(other, Decision::Ended { .. } | Decision::AppEnded { .. }),
+    }
 }
 
 fn write(writer: &mut Writer, decision: &Decision, types: usize) {

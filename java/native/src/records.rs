@@ -1,8 +1,9 @@
 //! Ids, sizes, nodes, applications and asks in the form of [`wire`](crate::wire).
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskReply, ConstrainedAsk, ContainerId, Granted,
-    MAX_TYPES, NodeName, NodeReport, NodeSpec, ResourceVector, RunningContainer,
+    AppSpec, ApplicationId, Ask, AskCall, AskReply, ConstrainedAsk, ContainerChange, ContainerId,
+    ContainerUpdate, Granted, MAX_TYPES, NodeName, NodeReport, NodeSpec, ResourceVector,
+    RunningContainer, UpdateKind,
 };
 
 use crate::wire::{Malformed, Reader, Writer};
@@ -84,6 +85,8 @@ pub fn running(reader: &mut Reader<'_>) -> Result<RunningContainer, Malformed> {
         priority: reader.int()?,
         request_id: reader.long()?,
         created_ms: reader.natural()?,
+        version: reader.count()?,
+        opportunistic: reader.flag()?,
         ..RunningContainer::new(id, size)
     })
 }
@@ -131,8 +134,43 @@ pub fn ask_call(reader: &mut Reader<'_>) -> Result<AskCall, Malformed> {
         release: reader.list(Reader::count)?,
         blacklist_add: reader.list(Reader::text)?,
         blacklist_remove: reader.list(Reader::text)?,
-        ..AskCall::default()
+        updates: reader.list(update)?,
     })
+}
+
+/// Kinds of changes, each at the place of its number. As ContainerUpdateType, in its order.
+const KINDS: [UpdateKind; UpdateKind::COUNT] = [
+    UpdateKind::Increase,
+    UpdateKind::Decrease,
+    UpdateKind::Promote,
+    UpdateKind::Demote,
+];
+
+/// The container, the version that its application knows, the kind, and the size of an increase or a decrease.
+fn update(reader: &mut Reader<'_>) -> Result<ContainerUpdate, Malformed> {
+    let (container, version, number) = (reader.count()?, reader.count()?, reader.int()?);
+    let kind = usize::try_from(number)
+        .ok()
+        .and_then(|at| KINDS.get(at).copied());
+    let Some(kind) = kind else {
+        return Err(reader.fault(format!("there is no change {number}")));
+    };
+    let change = match kind {
+        UpdateKind::Increase => ContainerChange::Increase(amounts(reader)?),
+        UpdateKind::Decrease => ContainerChange::Decrease(amounts(reader)?),
+        UpdateKind::Promote => ContainerChange::Promote,
+        UpdateKind::Demote => ContainerChange::Demote,
+    };
+    Ok(ContainerUpdate {
+        container,
+        version,
+        change,
+    })
+}
+
+fn write_kind(writer: &mut Writer, kind: UpdateKind) {
+    let at = KINDS.iter().position(|known| *known == kind);
+    writer.int(at.and_then(|at| u32::try_from(at).ok()).unwrap_or(0));
 }
 
 fn ask(reader: &mut Reader<'_>) -> Result<Ask, Malformed> {
@@ -190,4 +228,15 @@ pub fn write_reply(writer: &mut Writer, reply: &AskReply, types: usize) {
     writer.list(&reply.asked_back, |writer, number| writer.int(*number));
     writer.list(&reply.unknown, |writer, number| writer.int(*number));
     write_amounts(writer, &reply.headroom, types);
+    writer.list(&reply.updated, |writer, changed| {
+        writer.int(changed.container.number);
+        write_kind(writer, changed.kind);
+        write_amounts(writer, &changed.size, types);
+        writer.int(changed.version);
+    });
+    writer.list(&reply.update_errors, |writer, error| {
+        writer.int(error.update.container);
+        write_kind(writer, error.update.change.kind());
+        writer.text(error.refusal.name());
+    });
 }

@@ -13,6 +13,7 @@ const REFRESH: i32 = 1;
 const REGISTER_NODE: i32 = 2;
 const HEARTBEAT: i32 = 5;
 const SUBMIT: i32 = 6;
+const RECOVER: i32 = 7;
 const ASK: i32 = 9;
 const CONTAINER_FINISHED: i32 = 10;
 const EVENTS: i32 = 12;
@@ -160,7 +161,7 @@ fn a_master_is_placed_and_its_application_asks() {
         writer.signed(1);
         writer.flag(true);
         writer.flag(false);
-        for _ in 0..4 {
+        for _ in 0..5 {
             writer.int(0);
         }
     });
@@ -168,6 +169,173 @@ fn a_master_is_placed_and_its_application_asks() {
     assert_eq!(answer[0], DONE, "{}", refusal(&answer));
     assert_eq!(heartbeat(handle)[0], DONE);
     assert_eq!(decisions(handle), [(1, 2)], "container 2 is allocated");
+    assert_eq!(call(handle, STOP, &[])[0], DONE);
+}
+
+const INCREASE: u32 = 0;
+const DECREASE: u32 = 1;
+const PROMOTE: u32 = 2;
+const DEMOTE: u32 = 3;
+
+/// A call of the application with changes of its container 1: version, kind, and memory where it has a size.
+fn changes(handle: i64, changes: &[(u32, u32, Option<i64>)]) -> Vec<u8> {
+    let request = request(|writer| {
+        application(writer);
+        for _ in 0..5 {
+            writer.int(0);
+        }
+        writer.list(changes, |writer, (version, kind, memory)| {
+            writer.int(1);
+            writer.int(*version);
+            writer.int(*kind);
+            if let Some(memory) = memory {
+                amounts(writer, *memory, 1);
+            }
+        });
+    });
+    call(handle, ASK, &request)
+}
+
+/// Containers with their kind, memory and version that changed, and the reasons of refusals.
+fn changed(answer: &[u8]) -> (Vec<(u32, u32, i64, u32)>, Vec<String>) {
+    assert_eq!(answer[0], DONE, "{}", refusal(answer));
+    let mut reader = Reader::new(&answer[1..]);
+    let id = |reader: &mut Reader<'_>| {
+        reader.long()?;
+        Ok((reader.count()?, reader.count()?, reader.count()?))
+    };
+    reader.list(id).unwrap();
+    reader.list(Reader::count).unwrap();
+    reader.list(Reader::count).unwrap();
+    reader.list(Reader::long).unwrap();
+    let changed = reader.list(|reader| {
+        let (number, kind) = (reader.count()?, reader.count()?);
+        let memory = reader.list(Reader::long)?[0];
+        Ok((number, kind, memory, reader.count()?))
+    });
+    let refused = reader.list(|reader| {
+        reader.count()?;
+        reader.count()?;
+        reader.text()
+    });
+    reader.end().unwrap();
+    (changed.unwrap(), refused.unwrap())
+}
+
+/// An engine whose application has its master's container, of 1,024 MiB, on the only node.
+fn with_a_container() -> i64 {
+    let handle = engine();
+    assert_eq!(register(handle)[0], DONE);
+    assert_eq!(submit(handle, "a")[0], DONE);
+    assert_eq!(heartbeat(handle)[0], DONE);
+    assert_eq!(decisions(handle), [(1, 1)]);
+    assert_eq!(changed(&changes(handle, &[])), (Vec::new(), Vec::new()));
+    handle
+}
+
+#[test]
+fn containers_change_and_their_application_learns_it() {
+    let handle = with_a_container();
+    let none = (Vec::new(), Vec::new());
+    assert_eq!(
+        changed(&changes(handle, &[(0, INCREASE, Some(3072))])),
+        none
+    );
+    assert_eq!(heartbeat(handle)[0], DONE);
+    assert_eq!(decisions(handle), [], "an auxiliary container is no news");
+    let (grown, _) = changed(&changes(handle, &[]));
+    assert_eq!(grown, [(1, INCREASE, 3072, 1)]);
+    let (shrunk, _) = changed(&changes(handle, &[(1, DECREASE, Some(2048))]));
+    assert_eq!(shrunk, [(1, DECREASE, 2048, 2)]);
+    let (demoted, _) = changed(&changes(handle, &[(2, DEMOTE, None)]));
+    assert_eq!(demoted, [(1, DEMOTE, 2048, 3)]);
+    assert_eq!(changed(&changes(handle, &[(3, PROMOTE, None)])), none);
+    assert_eq!(heartbeat(handle)[0], DONE);
+    let (promoted, _) = changed(&changes(handle, &[]));
+    assert_eq!(promoted, [(1, PROMOTE, 2048, 4)]);
+    assert_eq!(call(handle, STOP, &[])[0], DONE);
+}
+
+#[test]
+fn changes_that_make_no_sense_are_refused() {
+    let handle = with_a_container();
+    let wrong = [
+        (9, INCREASE, Some(3072)),
+        (0, INCREASE, Some(1 << 40)),
+        (0, DECREASE, Some(3072)),
+    ];
+    let (none, reasons) = changed(&changes(handle, &wrong));
+    assert_eq!(none, []);
+    assert_eq!(
+        reasons,
+        [
+            "INCORRECT_CONTAINER_VERSION_ERROR",
+            "RESOURCE_OUTSIDE_ALLOWED_RANGE",
+            "RESOURCE_OUTSIDE_ALLOWED_RANGE"
+        ]
+    );
+    let unknown = changes(handle, &[(0, DECREASE, Some(1024)), (0, 4, None)]);
+    assert!(
+        refusal(&unknown).contains("there is no change 4"),
+        "{}",
+        refusal(&unknown)
+    );
+    let (shrunk, _) = changed(&changes(handle, &[(0, DECREASE, Some(1024))]));
+    assert_eq!(shrunk, [(1, DECREASE, 1024, 1)], "nothing had changed");
+    assert_eq!(call(handle, STOP, &[])[0], DONE);
+}
+
+#[test]
+fn a_node_comes_back_with_the_version_of_its_container() {
+    let handle = engine();
+    let recover = request(|writer| {
+        application(writer);
+        writer.text("ann");
+        writer.text("root.a");
+        writer.flag(false);
+        writer.flag(true);
+        amounts(writer, 1024, 1);
+        writer.flag(false);
+        writer.flag(false);
+        writer.int(0);
+        writer.int(1);
+        writer.flag(true);
+        writer.int(1);
+    });
+    let recovered = call(handle, RECOVER, &recover);
+    assert_eq!(recovered[0], DONE, "{}", refusal(&recovered));
+    let register = |opportunistic: u8| {
+        request(|writer| {
+            node(writer);
+            writer.text("/default-rack");
+            amounts(writer, 8192, 8);
+            writer.text("");
+            writer.int(0);
+            writer.list(&[1_u32], |writer, number| {
+                application(writer);
+                writer.int(1);
+                writer.int(*number);
+                amounts(writer, 2048, 1);
+                writer.signed(1);
+                writer.long(0);
+                writer.long(0);
+                writer.int(5);
+                writer.byte(opportunistic);
+            });
+        })
+    };
+    let nonsense = call(handle, REGISTER_NODE, &register(7));
+    assert!(
+        refusal(&nonsense).contains("7 is no flag"),
+        "{}",
+        refusal(&nonsense)
+    );
+    assert_eq!(call(handle, REGISTER_NODE, &register(0))[0], DONE);
+    let (shrunk, refused) = changed(&changes(handle, &[(5, DECREASE, Some(1024))]));
+    assert_eq!(
+        (shrunk, refused),
+        (vec![(1, DECREASE, 1024, 6)], Vec::new())
+    );
     assert_eq!(call(handle, STOP, &[])[0], DONE);
 }
 

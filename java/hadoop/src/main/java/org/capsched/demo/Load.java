@@ -84,6 +84,10 @@ public final class Load {
     line.addProperty("seconds", rounded(seconds));
     line.addProperty("process_cpu_s", rounded(cpu));
     line.addProperty("scheduler_s", rounded(inside));
+    line.addProperty("scheduler_cpu_s", rounded(measures.cpuSeconds()));
+    line.addProperty("containers_per_s", rounded(measures.containers() / seconds));
+    line.addProperty("containers_per_scheduler_cpu_s",
+        rounded(measures.containers() / measures.cpuSeconds()));
     line.addProperty("containers_per_scheduler_s", rounded(measures.containers() / inside));
     line.addProperty("heartbeats", measures.heartbeats());
     line.addProperty("us_per_heartbeat",

@@ -1,5 +1,7 @@
 package org.capsched.demo;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -18,8 +20,8 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEv
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.event.SchedulerEventType;
 
 /**
- * What a scheduler costs, measured from outside in the same way whichever it is: time in its two entries, {@code handle} and
- * {@code allocate}, and how long containers are waited for.
+ * What a scheduler costs, measured from outside in the same way whichever it is: time and CPU in its two entries, {@code handle}
+ * and {@code allocate}, and how long containers are waited for.
  */
 public final class Measures {
   /** Those of the only scheduler of this process. */
@@ -30,6 +32,9 @@ public final class Measures {
   private final LongAdder otherNs = new LongAdder();
   private final LongAdder calls = new LongAdder();
   private final LongAdder callNs = new LongAdder();
+  /** CPU of the calling threads in both entries. */
+  private final LongAdder cpuNs = new LongAdder();
+  private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
   private final LongAdder containers = new LongAdder();
   private final Map<String, Deque<Long>> waiting = new HashMap<>();
   private final List<Double> delaysMs = new ArrayList<>();
@@ -40,9 +45,11 @@ public final class Measures {
   /** Runs what handles an event. */
   public void handle(SchedulerEvent event, Runnable work) {
     boolean heartbeat = event.getType() == SchedulerEventType.NODE_UPDATE;
+    long cpu = threads.getCurrentThreadCpuTime();
     long begin = System.nanoTime();
     work.run();
     long time = System.nanoTime() - begin;
+    cpuNs.add(threads.getCurrentThreadCpuTime() - cpu);
     if (heartbeat) {
       heartbeats.increment();
       heartbeatNs.add(time);
@@ -54,8 +61,9 @@ public final class Measures {
   /** Runs a call of an application. */
   public Allocation allocate(ApplicationAttemptId id, List<ResourceRequest> asks,
       Callable<Allocation> work) {
+    noteAsks(id, asks, System.nanoTime());
+    long cpu = threads.getCurrentThreadCpuTime();
     long begin = System.nanoTime();
-    noteAsks(id, asks, begin);
     Allocation allocation;
     try {
       allocation = work.call();
@@ -65,6 +73,7 @@ public final class Measures {
       throw new IllegalStateException(error);
     }
     long end = System.nanoTime();
+    cpuNs.add(threads.getCurrentThreadCpuTime() - cpu);
     calls.increment();
     callNs.add(end - begin);
     noteContainers(id, allocation, end);
@@ -126,6 +135,10 @@ public final class Measures {
 
   double callSeconds() {
     return callNs.sum() / 1e9;
+  }
+
+  double cpuSeconds() {
+    return cpuNs.sum() / 1e9;
   }
 
   /** The delay that so large a part of the containers stayed below, in ms; nothing when there was none. */

@@ -46,6 +46,7 @@ final class Scenes {
       case "refresh" -> refresh();
       case "preemption" -> preemption();
       case "recovery" -> recovery();
+      case "changes" -> new Changes(cluster).run();
       default -> throw new IllegalArgumentException("there is no scene " + name);
     };
   }

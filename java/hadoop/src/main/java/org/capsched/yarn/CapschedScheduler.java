@@ -22,6 +22,8 @@ import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerState;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.ContainerUpdateType;
+import org.apache.hadoop.yarn.api.records.ExecutionType;
 import org.apache.hadoop.yarn.api.records.NodeId;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.QueueACL;
@@ -101,7 +103,7 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
   private volatile EngineQueues queues;
   private ResourceCalculator calculator;
   private boolean usePortForNodeName;
-  private boolean heartbeatMode;
+  private String mode;
   private Thread reader;
 
   public CapschedScheduler() {
@@ -134,7 +136,7 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
     Configuration loaded = Configurations.load(given, rmContext);
     calculator = ReflectionUtils.newInstance(loaded.getClass(CALCULATOR,
         DefaultResourceCalculator.class, ResourceCalculator.class), loaded);
-    heartbeatMode = Configurations.mode(loaded).equals("heartbeat");
+    mode = Configurations.mode(loaded);
     List<String> warnings = new ArrayList<>();
     engine = NativeEngine.start(loaded, Configurations.start(loaded, rmContext), warnings);
     warnings.forEach(warning -> LOG.warn("configuration: {}", warning));
@@ -173,7 +175,7 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
         if (running == null) {
           return;
         }
-        if (heartbeatMode) {
+        if (mode.equals(Configurations.HEARTBEAT)) {
           Thread.sleep(IDLE_MS);
         } else if (!running.awaitEvents(PATIENCE_MS)) {
           LOG.error("the engine has ended");
@@ -204,7 +206,7 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
     writeLock.lock();
     try {
       Configuration loaded = Configurations.load(changed, context);
-      List<String> warnings = running().refresh(Configurations.files(loaded));
+      List<String> warnings = running().refresh(Configurations.files(loaded, mode));
       warnings.forEach(warning -> LOG.warn("configuration: {}", warning));
       queues.refresh(loaded);
       conf = changed;
@@ -325,7 +327,7 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
       if (attempt.isWaitingForAMContainer()) {
         return ofMaster(attempt, asks);
       }
-      refuseUpdates(attempt, updates);
+      List<UpdateContainerRequest> changes = all(updates);
       List<Integer> known = new ArrayList<>();
       List<ContainerId> unknown = new ArrayList<>();
       for (ContainerId container : release) {
@@ -341,9 +343,10 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
       }
       try {
         NativeEngine.Reply reply = running().ask(Submissions.ask(attempt, asks, constrained, known,
-            blacklistAdditions, blacklistRemovals));
+            blacklistAdditions, blacklistRemovals, changes));
         takeDecisions();
         take(attempt, reply);
+        attempt.refuse(reply.refused(), changes);
       } catch (EngineException refused) {
         if (refused.code().equals("unknown_application")) {
           // Its master's container has ended, and the ResourceManager ends the attempt soon.
@@ -376,16 +379,43 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
     return EMPTY_ALLOCATION;
   }
 
-  private void refuseUpdates(EngineAttempt attempt, ContainerUpdates updates) {
-    if (updates == null) {
+  /** All changes of a call; the engine takes them over in YARN's order. */
+  private static List<UpdateContainerRequest> all(ContainerUpdates updates) {
+    List<UpdateContainerRequest> all = new ArrayList<>();
+    if (updates != null) {
+      all.addAll(updates.getPromotionRequests());
+      all.addAll(updates.getIncreaseRequests());
+      all.addAll(updates.getDemotionRequests());
+      all.addAll(updates.getDecreaseRequests());
+    }
+    return all;
+  }
+
+  /**
+   * An increase that its application did not use in time is taken back, to the size that the node last reported.
+   */
+  // As AbstractYarnScheduler.rollbackContainerUpdate.
+  private void rollBack(ContainerId id) {
+    EngineAttempt attempt = getCurrentAttemptForContainer(id);
+    RMContainer container = attempt == null ? null : attempt.getRMContainer(id);
+    if (container == null) {
       return;
     }
-    List<UpdateContainerRequest> all = new ArrayList<>(updates.getIncreaseRequests());
-    all.addAll(updates.getDecreaseRequests());
-    all.addAll(updates.getPromotionRequests());
-    all.addAll(updates.getDemotionRequests());
-    if (!all.isEmpty()) {
-      attempt.refuseUpdates(all);
+    synchronized (attempt.calls()) {
+      Container now = container.getContainer();
+      Resource confirmed = container.getLastConfirmedResource();
+      if (!Resources.fitsIn(confirmed, now.getResource())) {
+        return;
+      }
+      UpdateContainerRequest back = UpdateContainerRequest.newInstance(now.getVersion(), id,
+          ContainerUpdateType.DECREASE_RESOURCE, confirmed, null);
+      try {
+        NativeEngine.Reply reply = running().ask(Submissions.change(attempt, List.of(back)));
+        takeDecisions();
+        take(attempt, reply);
+      } catch (EngineException refused) {
+        LOG.info("the increase of {} stays: {}", id, refused.getMessage());
+      }
     }
   }
 
@@ -394,6 +424,12 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
       RMContainer container = attempt.byNumber(handed.number());
       if (container != null) {
         attempt.handOver(container);
+      }
+    }
+    for (ContainerChange change : reply.changes()) {
+      RMContainer container = attempt.byNumber(change.number());
+      if (container != null) {
+        attempt.change(container, change, nodeTracker.getNode(container.getNodeId()));
       }
     }
     attempt.askBack(reply.askedBack());
@@ -467,6 +503,10 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
       case CONTAINER_EXPIRED -> {
         ContainerExpiredSchedulerEvent expired = (ContainerExpiredSchedulerEvent) event;
         ContainerId id = expired.getContainerId();
+        if (expired.isIncrease()) {
+          rollBack(id);
+          return;
+        }
         endByManager(getRMContainer(id), id, SchedulerUtils.EXPIRED_CONTAINER,
             RMContainerEventType.EXPIRE);
       }
@@ -551,7 +591,8 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
   private static void writeRunning(Request to, NMContainerStatus report) {
     to.container(report.getContainerId()).amounts(report.getAllocatedResource())
         .number(report.getPriority().getPriority()).number(report.getAllocationRequestId())
-        .number(report.getCreationTime());
+        .number(report.getCreationTime()).number(report.getVersion())
+        .flag(report.getExecutionType() == ExecutionType.OPPORTUNISTIC);
   }
 
   private static EngineContainer asEngine(ContainerId id) {

@@ -13,6 +13,7 @@ import org.apache.hadoop.yarn.api.records.NodeLabel;
 import org.apache.hadoop.yarn.api.records.ResourceInformation;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacitySchedulerConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.conf.FileBasedCSConfigurationProvider;
 import org.apache.hadoop.yarn.util.resource.ResourceUtils;
 
@@ -24,6 +25,7 @@ final class Configurations {
   static final String THREADS = "yarn.scheduler.capsched.threads";
 
   private static final String ASYNCHRONOUS = "yarn.scheduler.capacity.schedule-asynchronously.";
+  static final String HEARTBEAT = "heartbeat";
   private static final String SCHEDULER = "yarn.scheduler.capacity.";
 
   private Configurations() {
@@ -34,10 +36,11 @@ final class Configurations {
     return new FileBasedCSConfigurationProvider(context).loadConfiguration(new Configuration(conf));
   }
 
-  /** The mode that the configuration asks for. */
+  /** The mode that the configuration asks for; the default is that of the release. */
   static String mode(Configuration conf) {
-    boolean asynchronous = conf.getBoolean(ASYNCHRONOUS + "enable", false);
-    return conf.getTrimmed(MODE, asynchronous ? "asynchronous" : "heartbeat");
+    boolean asynchronous = conf.getBoolean(ASYNCHRONOUS + "enable",
+        CapacitySchedulerConfiguration.DEFAULT_SCHEDULE_ASYNCHRONOUSLY_ENABLE);
+    return conf.getTrimmed(MODE, asynchronous ? "asynchronous" : HEARTBEAT);
   }
 
   /** What an engine is started with. */
@@ -50,7 +53,7 @@ final class Configurations {
     }
     request.texts(types);
     request.list(labels(context), (to, label) -> to.text(label.getName()).flag(label.isExclusive()));
-    return files(request, conf);
+    return files(request, conf, mode(conf));
   }
 
   private static List<NodeLabel> labels(RMContext context) throws IOException {
@@ -65,12 +68,13 @@ final class Configurations {
     return labels;
   }
 
-  /** What an engine is refreshed with. */
-  static Request files(Configuration conf) throws IOException {
-    return files(new Request(), conf);
+  /** What an engine of a mode is refreshed with. */
+  static Request files(Configuration conf, String mode) throws IOException {
+    return files(new Request(), conf, mode);
   }
 
-  private static Request files(Request request, Configuration conf) throws IOException {
+  private static Request files(Request request, Configuration conf, String mode)
+      throws IOException {
     Configuration site = new Configuration(false);
     Configuration scheduler = new Configuration(false);
     for (Map.Entry<String, String> entry : conf) {
@@ -83,6 +87,8 @@ final class Configurations {
         }
       }
     }
+    // As in the Capacity Scheduler, the mode is that of the start: in heartbeat mode nobody else schedules nodes.
+    scheduler.setBoolean(ASYNCHRONOUS + "enable", !mode.equals(HEARTBEAT));
     return request.text(UserGroupInformation.getCurrentUser().getShortUserName())
         .blob(xml(site)).blob(xml(scheduler));
   }

@@ -3,8 +3,11 @@ package org.capsched.yarn;
 import java.util.ArrayList;
 import java.util.List;
 
+import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerImpl;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
 import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNode;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerApplicationAttempt;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.SchedulerNode;
@@ -26,6 +29,14 @@ final class EngineNode extends SchedulerNode {
   /** A container that ended before, by the scheduler or its application, has stopped now. */
   void noteExited(ContainerId container) {
     exited.add(container);
+  }
+
+  /** A container is from now on what {@code changed} says; the node's amounts follow. */
+  synchronized void change(RMContainerImpl record, Container changed) {
+    boolean running = record.getState() == RMContainerState.RUNNING;
+    updateResourceForReleasedContainer(record.getContainer());
+    record.setContainer(changed);
+    allocateContainer(record, running);
   }
 
   List<ContainerId> takeLaunched() {

@@ -44,7 +44,7 @@ final class NativeEngine {
 
   /** The answer to a call of an application. */
   record Reply(List<EngineContainer> allocated, List<Integer> askedBack, List<Integer> unknown,
-      Resource headroom) {
+      Resource headroom, List<ContainerChange> changes, List<RefusedChange> refused) {
   }
 
   /** A queue as it is now; fractions are those of the default partition. */
@@ -134,7 +134,8 @@ final class NativeEngine {
   Reply ask(Request request) {
     Answer answer = call(ASK, request);
     return new Reply(answer.list(Answer::container), answer.list(Answer::number),
-        answer.list(Answer::number), answer.amounts());
+        answer.list(Answer::number), answer.amounts(), answer.list(ContainerChange::read),
+        answer.list(RefusedChange::read));
   }
 
   boolean containerFinished(ContainerId container) {

@@ -7,9 +7,11 @@ import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.Groups;
 import org.apache.hadoop.yarn.api.records.ApplicationSubmissionContext;
+import org.apache.hadoop.yarn.api.records.ContainerUpdateType;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.ResourceRequest;
 import org.apache.hadoop.yarn.api.records.SchedulingRequest;
+import org.apache.hadoop.yarn.api.records.UpdateContainerRequest;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
 import org.apache.hadoop.yarn.server.resourcemanager.rmapp.RMApp;
 import org.slf4j.Logger;
@@ -74,14 +76,28 @@ final class Submissions {
   /** A call of an application. */
   static Request ask(EngineAttempt attempt, List<ResourceRequest> asks,
       List<SchedulingRequest> constrained, List<Integer> release, List<String> blacklistAdditions,
-      List<String> blacklistRemovals) {
+      List<String> blacklistRemovals, List<UpdateContainerRequest> updates) {
     return new Request().application(attempt.getApplicationId())
         .list(asks, Submissions::writeAsk)
         .list(constrained, Submissions::writeConstrained)
         .list(release, Request::number)
-        .texts(blacklistAdditions).texts(blacklistRemovals);
+        .texts(blacklistAdditions).texts(blacklistRemovals)
+        .list(updates, Submissions::writeUpdate);
   }
 
+  /** A call of an application that changes containers and nothing else. */
+  static Request change(EngineAttempt attempt, List<UpdateContainerRequest> updates) {
+    return ask(attempt, null, null, null, null, null, updates);
+  }
+
+  private static void writeUpdate(Request to, UpdateContainerRequest update) {
+    ContainerUpdateType type = update.getContainerUpdateType();
+    to.number(Ids.numberOf(update.getContainerId())).number(update.getContainerVersion())
+        .number(ContainerChange.numberOf(type));
+    if (ContainerChange.isSized(type)) {
+      to.amounts(update.getCapability());
+    }
+  }
 
   private static void writeAsk(Request to, ResourceRequest ask) {
     to.number(ask.getPriority().getPriority()).number(ask.getAllocationRequestId())
