@@ -35,6 +35,28 @@ class Ask(TypedDict):
     relax_locality: NotRequired[bool]
     partition: NotRequired[str]
 
+class Update(TypedDict):
+    """A change of one container; promotions and demotions have no size."""
+
+    container: int
+    # How often the container was changed: 0 unless given.
+    version: NotRequired[int]
+    change: Literal["increase", "decrease", "promote", "demote"]
+    size: NotRequired[Size]
+
+class Gang(TypedDict):
+    """Containers of which the minimum is placed all at once within a time, or nothing of it."""
+
+    size: Size
+    minimum: int
+    within_ms: int
+    elastic: NotRequired[int]
+    priority: NotRequired[int]
+    request_id: NotRequired[int]
+    # `rack`, or an attribute as prefix/name; anywhere unless given.
+    close: NotRequired[str]
+    partition: NotRequired[str]
+
 class Table:
     """Columns that data frames take over by Arrow's stream interface."""
 
@@ -115,9 +137,11 @@ class Engine:
         asks: Sequence[Ask] = (),
         *,
         release: Sequence[int] = (),
+        updates: Sequence[Update] = (),
         avoid: Sequence[str] = (),
         use_again: Sequence[str] = (),
     ) -> dict[str, Any]: ...
+    def ask_gang(self, app: int, gang: Gang) -> None: ...
     def heartbeat(self, node: str) -> dict[str, list[str]]: ...
     def schedule(self) -> int: ...
     def advance(self, to_ms: int) -> None: ...

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use engine::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Event, HandOut, NodeName, NodeReport,
+    AppSpec, ApplicationId, AskCall, ContainerId, Event, HandOut, NodeName, NodeReport,
     NodeSpec, Scheduler, StateView, Stepped,
 };
 use engine::simulator::journal::StateSnapshot;
@@ -14,26 +14,8 @@ use serde::Serialize;
 
 use crate::conf::{self, Conf};
 use crate::refusal;
+use crate::requests::{self, AskDict, GangDict, UpdateDict};
 use crate::sizes::Size;
-
-/// Containers of one size at one place.
-#[derive(FromPyObject)]
-pub(crate) struct AskDict {
-    #[pyo3(item)]
-    size: Size,
-    #[pyo3(item, default = 1)]
-    count: i32,
-    #[pyo3(item, default = "*".to_owned())]
-    place: String,
-    #[pyo3(item, default = 1)]
-    priority: i32,
-    #[pyo3(item, default)]
-    request_id: i64,
-    #[pyo3(item, default = true)]
-    relax_locality: bool,
-    #[pyo3(item, default)]
-    partition: Option<String>,
-}
 
 /// A scheduler that decides inside calls: at heartbeats, or in rounds. Virtual time passes by `advance`.
 #[pyclass(module = "capsched")]
@@ -62,22 +44,6 @@ impl Engine {
     fn stepped(&mut self) -> &mut Stepped {
         let stepped = self.stepped.get_mut();
         stepped.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ask_of(&self, ask: &AskDict) -> PyResult<Ask> {
-        Ok(Ask {
-            priority: ask.priority,
-            request_id: ask.request_id,
-            place: ask.place.clone(),
-            size: ask.size.over(&self.types)?,
-            count: ask.count,
-            relax_locality: ask.relax_locality,
-            partition: ask.partition.clone(),
-        })
-    }
-
-    fn amounts(&self, size: &engine::api::ResourceVector) -> Vec<i64> {
-        size.values(self.types.len()).to_vec()
     }
 }
 
@@ -179,25 +145,32 @@ impl Engine {
         Ok(submitted.queue.to_string())
     }
 
-    /// One call of an application, carried out as a whole or refused: what it asks for, gives back and avoids from
-    /// now on. The reply has what it got and learned.
-    #[pyo3(signature = (app, asks=Vec::new(), *, release=Vec::new(), avoid=Vec::new(), use_again=Vec::new()))]
+    /// One call of an application, carried out as a whole or refused: what it asks for, gives back, changes and avoids
+    /// from now on. The reply has what it got and learned; changes are refused one by one there.
+    #[pyo3(signature = (app, asks=Vec::new(), *, release=Vec::new(), updates=Vec::new(), avoid=Vec::new(), use_again=Vec::new()))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn ask<'py>(
         &mut self,
         py: Python<'py>,
         app: u32,
         asks: Vec<AskDict>,
         release: Vec<u32>,
+        updates: Vec<UpdateDict>,
         avoid: Vec<String>,
         use_again: Vec<String>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let asks = asks
             .iter()
-            .map(|ask| self.ask_of(ask))
+            .map(|ask| ask.over(&self.types))
+            .collect::<PyResult<_>>()?;
+        let updates = updates
+            .iter()
+            .map(|update| update.over(&self.types))
             .collect::<PyResult<_>>()?;
         let call = AskCall {
             asks,
             release,
+            updates,
             blacklist_add: avoid,
             blacklist_remove: use_again,
             ..AskCall::default()
@@ -206,25 +179,15 @@ impl Engine {
             .stepped()
             .ask(ApplicationId::new(app), call)
             .map_err(refusal)?;
-        let mut allocated = Vec::new();
-        for one in &reply.allocated {
-            let of = PyDict::new(py);
-            of.set_item("container", one.container.to_string())?;
-            of.set_item("node", one.node.to_string())?;
-            of.set_item("size", self.amounts(&one.size))?;
-            of.set_item("priority", one.priority)?;
-            of.set_item("request_id", one.request_id)?;
-            allocated.push(of);
-        }
-        let of = PyDict::new(py);
-        of.set_item("allocated", allocated)?;
-        let causes = reply.causes.iter().map(|cause| cause.name());
-        let finished: Vec<_> = reply.finished.iter().copied().zip(causes).collect();
-        of.set_item("finished", finished)?;
-        of.set_item("asked_back", reply.asked_back)?;
-        of.set_item("unknown", reply.unknown)?;
-        of.set_item("headroom", self.amounts(&reply.headroom))?;
-        Ok(of)
+        requests::reply(py, &reply, self.types.len())
+    }
+
+    /// Asks for a gang: its minimum is placed all at once within its time, or nothing of it. With a minimum of 0 the
+    /// gang that waits under its priority and request id is withdrawn. Events show what becomes of it.
+    fn ask_gang(&mut self, app: u32, gang: GangDict) -> PyResult<()> {
+        let gang = gang.over(&self.types)?;
+        let app = ApplicationId::new(app);
+        self.stepped().ask_gang(app, gang).map_err(refusal)
     }
 
     /// A node reports that what it was to launch and stop is done; in heartbeat mode it is scheduled.

@@ -2,6 +2,7 @@
 
 mod conf;
 mod engine_object;
+mod requests;
 mod simulate;
 mod sizes;
 mod tables;

@@ -23,6 +23,7 @@ TRACE = [
      "job.user": "bob", "job.tasks": [{"count": 2, "container.start.ms": 0, "container.end.ms": 7000}]},
 ]
 NODES = [{"host": f"n{i}", "size": {"memory-mb": 8192, "vcores": 8}} for i in range(2)]
+GANG = {"size": (1024, 1), "minimum": 2, "within_ms": 1000, "priority": 7}
 
 
 def installed(name):
@@ -136,6 +137,69 @@ class Engine(unittest.TestCase):
         self.engine.finish_app(1)
         self.assertEqual(self.engine.state()["apps"], [])
 
+    def test_containers_change(self):
+        def change(**update):
+            return self.engine.ask(1, updates=[{"container": 1, **update}])["updated"]
+
+        for _ in range(3):
+            self.engine.heartbeat("n0:8041")
+        self.engine.ask(1)
+        self.assertEqual(change(change="increase", size=(2048, 1)), [])
+        self.engine.heartbeat("n0:8041")
+        [grown] = self.engine.ask(1)["updated"]
+        self.assertEqual(
+            (grown["change"], grown["size"], grown["version"]), ("INCREASE_RESOURCE", [2048, 1], 1)
+        )
+        [shrunk] = change(change="decrease", version=1, size={"memory-mb": 512, "vcores": 1})
+        self.assertEqual((shrunk["size"], shrunk["version"]), ([512, 1], 2))
+        [demoted] = change(change="demote", version=2)
+        self.assertEqual((demoted["size"], demoted["version"]), ([512, 1], 3))
+        self.assertEqual(change(change="promote", version=3), [])
+        self.engine.heartbeat("n0:8041")
+        [promoted] = self.engine.ask(1)["updated"]
+        self.assertEqual(promoted["version"], 4)
+        changes = [event["kind"] for event in self.engine.events() if event["event"] == "updated"]
+        self.assertEqual(changes, ["increase", "decrease", "demote", "promote"])
+
+    def test_changes_are_refused_one_by_one(self):
+        self.engine.heartbeat("n0:8041")
+        self.engine.ask(1)
+        before = self.engine.state_hash()
+        reply = self.engine.ask(1, updates=[
+            {"container": 9, "change": "increase", "size": (2048, 1)},
+            {"container": 1, "change": "increase", "size": (2048, 1), "version": 5},
+            {"container": 1, "change": "increase", "size": (99_999, 1)},
+            {"container": 1, "change": "decrease", "size": (2048, 1)},
+        ])
+        self.assertEqual(reply["updated"], [])
+        self.assertEqual([(error["container"], error["reason"], error["version"]) for error in reply["update_errors"]], [
+            (9, "INVALID_CONTAINER_ID", None),
+            (1, "INCORRECT_CONTAINER_VERSION_ERROR", 0),
+            (1, "RESOURCE_OUTSIDE_ALLOWED_RANGE", 0),
+            (1, "RESOURCE_OUTSIDE_ALLOWED_RANGE", 0),
+        ])
+        self.assertEqual(self.engine.state_hash(), before)
+
+    def test_a_gang_is_placed_whole_or_given_up(self):
+        def gangs():
+            return [event["gang"] for event in self.engine.events() if event["event"] == "gang"]
+
+        gang = {"size": (2048, 1), "minimum": 2, "within_ms": 5000, "priority": 2}
+        self.engine.ask_gang(1, gang)
+        self.engine.heartbeat("n0:8041")
+        members = [one for one in self.engine.ask(1)["allocated"] if one["priority"] == 2]
+        self.assertEqual([one["size"] for one in members], [[2048, 1]] * 2)
+        self.assertEqual(gangs(), ["placed"])
+        self.engine.ask_gang(1, gang | {"minimum": 4, "close": "rack"})
+        self.engine.ask_gang(1, gang | {"minimum": 0})
+        self.engine.advance(60_000)
+        self.engine.heartbeat("n0:8041")
+        self.assertNotIn("expired", gangs(), "it is withdrawn")
+        self.engine.ask_gang(1, gang | {"minimum": 4})
+        self.engine.advance(120_000)
+        self.engine.heartbeat("n0:8041")
+        self.assertIn("expired", gangs())
+
     def test_rounds_need_no_heartbeat(self):
         engine = capsched.Engine(QUEUES, "asynchronous")
         engine.add_node("n0:8041", {"memory-mb": 4096, "vcores": 4})
@@ -168,6 +232,16 @@ class Engine(unittest.TestCase):
             lambda: self.engine.ask(1, [{"size": (1024, 1), "count": 2_000_000}]),
             lambda: self.engine.ask(1, [{"size": (1024, 1), "place": ""}]),
             lambda: self.engine.ask(1, [{"size": {"gold": 1}}]),
+            lambda: self.engine.ask(1, updates=[{"container": 1, "change": "grow", "size": (1, 1)}]),
+            lambda: self.engine.ask(1, updates=[{"container": 1, "change": "increase"}]),
+            lambda: self.engine.ask(1, updates=[{"container": 1, "change": "demote", "size": (1, 1)}]),
+            lambda: self.engine.ask_gang(9, GANG),
+            lambda: self.engine.ask_gang(1, GANG | {"minimum": 10_001}),
+            lambda: self.engine.ask_gang(1, GANG | {"within_ms": 0}),
+            lambda: self.engine.ask_gang(1, GANG | {"elastic": 2_000_000}),
+            lambda: self.engine.ask_gang(1, GANG | {"size": (-1, 1)}),
+            lambda: self.engine.ask_gang(1, GANG | {"close": "no attribute"}),
+            lambda: self.engine.ask_gang(1, GANG | {"partition": "gpu"}),
             lambda: self.engine.heartbeat("n7:8041"),
             lambda: self.engine.container_finished("container_1_0001_01_000009"),
             lambda: self.engine.container_finished("nonsense"),
@@ -183,6 +257,10 @@ class Engine(unittest.TestCase):
             lambda: self.engine.ask(1, [{"size": (2**63, 1)}]),
             lambda: self.engine.ask(1, [{"size": float("nan")}]),
             lambda: self.engine.ask(1, [{"count": 1}]),
+            lambda: self.engine.ask(1, updates=[{"container": -1, "change": "demote"}]),
+            lambda: self.engine.ask(1, updates=[{"change": "demote"}]),
+            lambda: self.engine.ask_gang(1, {"minimum": 2}),
+            lambda: self.engine.ask_gang(1, GANG | {"minimum": -2}),
             lambda: self.engine.advance(-1),
             lambda: self.engine.add_node(None, (1, 1)),
         ):
