@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use capsched::api::{NodeReport, ResourceVector, RunningContainer};
+use capsched::api::{
+    ApplicationId, Ask, AskCall, ContainerChange, ContainerId, ContainerUpdate, GangAsk,
+    NodeReport, ResourceVector, RunningContainer,
+};
 use capsched::config::Caller;
 use capsched::time::SystemClock;
 use capsched_server::conf::{BodyFormat, ConfChange};
@@ -293,4 +296,133 @@ fn stores_of_the_configuration_are_those_that_the_site_names() {
         let error = none(&site).expect_err("the site is wrong").to_string();
         assert!(error.contains(want), "{error}");
     }
+}
+
+/// Size in MiB, version and kind of an application's container; nothing where it does not run.
+fn form(rm: &ResourceManager, id: ContainerId) -> Option<(i64, u32, bool)> {
+    let looked = rm.engine().inspect(move |ledger| {
+        let slot = ledger.live_container(id)?;
+        Some((
+            ledger.running_size(slot)[0],
+            ledger.container_version(slot),
+            ledger.is_opportunistic(slot),
+        ))
+    });
+    looked.unwrap()
+}
+
+fn large_node() -> NodeRegistration {
+    NodeRegistration {
+        resource: vec![32_768, 32],
+        ..registration("n1:1")
+    }
+}
+
+/// An application with its master and tasks on the only node, all of them launched.
+fn with_tasks(rm: &ResourceManager, tasks: i32) -> ApplicationId {
+    rm.execute(USER, Command::RegisterNode(large_node()))
+        .unwrap();
+    rm.finish_recovery().unwrap();
+    let id: ApplicationId = submit(rm, "root.a").parse().unwrap();
+    let beat = || rm.heartbeat(&"n1:1".parse().unwrap(), NodeReport::AsExpected);
+    beat().unwrap();
+    let call = AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[2048, 1]), tasks)]);
+    rm.ask(id, call, 0.0).unwrap();
+    for _ in 0..tasks {
+        beat().unwrap();
+    }
+    let fetched = rm.ask(id, AskCall::default(), 0.0).unwrap();
+    assert_eq!(fetched.allocated.len(), usize::try_from(tasks).unwrap());
+    beat().unwrap();
+    id
+}
+
+fn change(container: u32, version: u32, change: ContainerChange) -> ContainerUpdate {
+    ContainerUpdate {
+        container,
+        version,
+        change,
+    }
+}
+
+#[test]
+fn changes_of_containers_survive_though_their_node_does_not_know_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = ResourceVector::of(&[1024, 1]);
+    let id;
+    {
+        let first = again(dir.path());
+        let rm = &*first.rm;
+        id = with_tasks(rm, 4);
+        let changes = vec![
+            change(2, 0, ContainerChange::Decrease(small)),
+            change(3, 0, ContainerChange::Demote),
+            change(4, 0, ContainerChange::Decrease(small)),
+            change(5, 0, ContainerChange::Decrease(small)),
+        ];
+        let reply = rm.ask(id, AskCall::updating(changes), 0.0).unwrap();
+        assert_eq!(reply.updated.len(), 4, "{reply:?}");
+        assert!(rm.container_finished(ContainerId::new(id, 4)));
+        let known = rm.read(|books| books.app(id).unwrap().changed.len());
+        assert_eq!(known, 3, "the one that ended needs no note");
+    }
+    let second = again(dir.path());
+    let rm = &*second.rm;
+    let container = |number: u32| ContainerId::new(id, number);
+    let ran =
+        |number: u32| RunningContainer::new(container(number), ResourceVector::of(&[2048, 1]));
+    // The node had carried out none of the changes, but for another one of container 5.
+    let running = vec![
+        RunningContainer::new(container(1), small),
+        ran(2),
+        ran(3),
+        RunningContainer {
+            size: ResourceVector::of(&[3072, 1]),
+            version: 2,
+            ..ran(5)
+        },
+    ];
+    let found = rm.register_running(USER, large_node(), running);
+    assert_eq!(found.unwrap().taken.len(), 4);
+    let forms = [1, 2, 3, 4, 5].map(|number| form(rm, container(number)));
+    let expected = [
+        Some((1024, 0, false)),
+        Some((1024, 1, false)),
+        Some((2048, 1, true)),
+        None,
+        Some((3072, 2, false)),
+    ];
+    assert_eq!(forms, expected);
+    let more = vec![change(2, 1, ContainerChange::Decrease(small))];
+    let reply = rm.ask(id, AskCall::updating(more), 0.0).unwrap();
+    assert_eq!((reply.updated.len(), reply.updated[0].version), (1, 2));
+}
+
+#[test]
+fn changes_that_are_refused_leave_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = again(dir.path());
+    let rm = &*first.rm;
+    let id = with_tasks(rm, 1);
+    let wrong = vec![
+        change(77, 0, ContainerChange::Demote),
+        change(2, 3, ContainerChange::Demote),
+        change(
+            2,
+            0,
+            ContainerChange::Decrease(ResourceVector::of(&[4096, 1])),
+        ),
+    ];
+    let reply = rm.ask(id, AskCall::updating(wrong), 0.0).unwrap();
+    assert_eq!((reply.updated.len(), reply.update_errors.len()), (0, 3));
+    assert!(rm.read(|books| books.app(id).unwrap().changed.is_empty()));
+    assert_eq!(form(rm, ContainerId::new(id, 2)), Some((2048, 0, false)));
+    let gang = GangAsk::of(0, ResourceVector::of(&[1024, 1]), 1000);
+    rm.ask_gang(id, gang.clone()).unwrap();
+    let large = GangAsk {
+        minimum: GangAsk::MOST_MEMBERS + 1,
+        ..gang
+    };
+    assert!(rm.ask_gang(id, large).is_err());
+    assert!(rm.take_gangs(id).is_empty());
 }

@@ -107,7 +107,10 @@ impl ApplicationService {
         let types = self.rm().types().len();
         let (call, progress) = convert::call(request, types).map_err(invalid)?;
         match self.rm().ask(id, call, progress) {
-            Ok(reply) => Ok(convert::reply(text, &reply, types)),
+            Ok(reply) => {
+                let gangs = self.rm().take_gangs(id);
+                Ok(convert::reply(text, &reply, &gangs, types))
+            }
             Err(error) => {
                 let cause = match &error {
                     AskError::Closed | AskError::UnknownApplication(_) => Cause::NotLive,
@@ -209,6 +212,20 @@ impl Applications for ApplicationService {
             blocking(move || Ok(service.allocate_now(&user, call?)))
         });
         Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn ask_gang(
+        &self,
+        request: Request<wire::AskGangRequest>,
+    ) -> Result<Response<wire::AskGangReply>, Status> {
+        let user = self.callers.user(&request)?;
+        let of = request.into_inner();
+        self.owner(&user, &of.application).await?;
+        let id = convert::application("application", &of.application)?;
+        let gang = convert::gang(of, self.rm().types().len())?;
+        let service = self.clone();
+        blocking(move || service.rm().ask_gang(id, gang).map_err(convert::not_asked)).await?;
+        Ok(Response::new(wire::AskGangReply {}))
     }
 
     async fn finish_master(

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use capsched::api::{
-    ApplicationId, Ask, AskCall, AskReply, ContainerId, MAX_VALUE, NodeName, ResourceVector,
-    RunningContainer,
+    ApplicationId, Ask, AskCall, AskError, AskReply, Closeness, ContainerChange, ContainerId,
+    ContainerUpdate, GangAsk, GangEvent, GangStep, MAX_VALUE, NodeName, ResourceVector,
+    RunningContainer, UpdateError, UpdateKind, UpdatedContainer,
 };
 use tonic::Status;
 
@@ -56,6 +57,17 @@ pub(super) fn refused(error: CommandError) -> Status {
     }
 }
 
+/// Why a gang was not asked for.
+pub(super) fn not_asked(error: AskError) -> Status {
+    let text = error.to_string();
+    match error {
+        AskError::Closed | AskError::Reentrant => Status::unavailable(text),
+        AskError::UnknownApplication(_) => Status::not_found(text),
+        AskError::MasterNotRunning(_) => Status::failed_precondition(text),
+        _ => Status::invalid_argument(text),
+    }
+}
+
 fn text(field: &str, value: String) -> Result<String, Wrong> {
     if value.len() > LONGEST {
         let why = format!("it has {} bytes, at most {LONGEST}", value.len());
@@ -89,6 +101,17 @@ fn container(field: &str, text: &str) -> Result<ContainerId, Wrong> {
 pub(super) fn containers(field: &str, texts: &[String]) -> Result<Vec<ContainerId>, Wrong> {
     few(field, texts.len(), MOST_CONTAINERS)?;
     texts.iter().map(|text| container(field, text)).collect()
+}
+
+/// The versions that a node runs containers with.
+pub(super) fn versions(
+    field: &str,
+    of: &[wire::ContainerVersion],
+) -> Result<Vec<(ContainerId, u32)>, Wrong> {
+    few(field, of.len(), MOST_CONTAINERS)?;
+    of.iter()
+        .map(|one| Ok((container(field, &one.container)?, one.version)))
+        .collect()
 }
 
 /// Amounts of a message; `types` is how many resource types the cluster has.
@@ -143,6 +166,8 @@ pub(super) fn registration(
             Ok(RunningContainer {
                 priority: one.priority,
                 request_id: one.request_id,
+                version: one.version,
+                opportunistic: one.opportunistic,
                 ..RunningContainer::new(id, size)
             })
         })
@@ -210,19 +235,74 @@ fn ask(of: wire::ContainerAsk, types: usize) -> Result<Ask, Wrong> {
     })
 }
 
+fn update(of: &wire::ContainerUpdate, types: usize) -> Result<ContainerUpdate, Wrong> {
+    let size = || vector("updates.size", of.size.as_ref(), types);
+    let kind = wire::UpdateKind::try_from(of.kind);
+    let kind = kind.map_err(|_| wrong("updates.kind", format!("{} is none", of.kind)))?;
+    let sized = of.size.is_some();
+    let change = match kind {
+        wire::UpdateKind::Unspecified => return Err(wrong("updates.kind", "it is missing")),
+        wire::UpdateKind::Increase => ContainerChange::Increase(size()?),
+        wire::UpdateKind::Decrease => ContainerChange::Decrease(size()?),
+        wire::UpdateKind::Promote | wire::UpdateKind::Demote if sized => {
+            let why = "a promotion or a demotion has none";
+            return Err(wrong("updates.size", why));
+        }
+        wire::UpdateKind::Promote => ContainerChange::Promote,
+        wire::UpdateKind::Demote => ContainerChange::Demote,
+    };
+    Ok(ContainerUpdate {
+        container: of.container,
+        version: of.version,
+        change,
+    })
+}
+
+const fn kind_of(of: UpdateKind) -> wire::UpdateKind {
+    match of {
+        UpdateKind::Increase => wire::UpdateKind::Increase,
+        UpdateKind::Decrease => wire::UpdateKind::Decrease,
+        UpdateKind::Promote => wire::UpdateKind::Promote,
+        UpdateKind::Demote => wire::UpdateKind::Demote,
+    }
+}
+
+/// A gang that a master asks for.
+pub(super) fn gang(of: wire::AskGangRequest, types: usize) -> Result<GangAsk, Wrong> {
+    use wire::ask_gang_request::Close;
+    let close = match of.close {
+        None | Some(Close::OneRack(false)) => Closeness::Anywhere,
+        Some(Close::OneRack(true)) => Closeness::Rack,
+        Some(Close::OneValueOf(name)) => Closeness::Attribute(text("one_value_of", name)?),
+    };
+    Ok(GangAsk {
+        priority: of.priority,
+        request_id: of.request_id,
+        size: vector("size", of.size.as_ref(), types)?,
+        minimum: of.minimum,
+        elastic: of.elastic,
+        within_ms: of.within_ms,
+        close,
+        partition: of.label.map(|label| text("label", label)).transpose()?,
+    })
+}
+
 /// A call of a master with its progress.
 pub(super) fn call(of: wire::AllocateRequest, types: usize) -> Result<(AskCall, f32), Wrong> {
     few("asks", of.asks.len(), MOST_ASKS)?;
     few("release", of.release.len(), MOST_ASKS)?;
     few("blacklist_add", of.blacklist_add.len(), MOST_ASKS)?;
     few("blacklist_remove", of.blacklist_remove.len(), MOST_ASKS)?;
+    few("updates", of.updates.len(), MOST_ASKS)?;
     if !(0.0..=100.0).contains(&of.progress) {
         let why = format!("{} is not in the range from 0 to 100", of.progress);
         return Err(wrong("progress", why));
     }
     let asks: Result<Vec<Ask>, Wrong> = of.asks.into_iter().map(|one| ask(one, types)).collect();
+    let updates = of.updates.iter().map(|one| update(one, types));
     let call = AskCall {
         asks: asks?,
+        updates: updates.collect::<Result<_, Wrong>>()?,
         release: of.release,
         blacklist_add: of.blacklist_add,
         blacklist_remove: of.blacklist_remove,
@@ -231,8 +311,47 @@ pub(super) fn call(of: wire::AllocateRequest, types: usize) -> Result<(AskCall, 
     Ok((call, of.progress))
 }
 
+fn updated(of: &UpdatedContainer, types: usize) -> wire::UpdatedContainer {
+    wire::UpdatedContainer {
+        container: of.container.number,
+        kind: kind_of(of.kind).into(),
+        size: Some(resource(&of.size, types)),
+        version: of.version,
+    }
+}
+
+fn update_refusal(of: &UpdateError) -> wire::UpdateRefusal {
+    wire::UpdateRefusal {
+        container: of.update.container,
+        kind: kind_of(of.update.change.kind()).into(),
+        reason: of.refusal.name().to_owned(),
+        version: of.version,
+    }
+}
+
+fn gang_outcome(of: &GangEvent) -> wire::GangOutcome {
+    let (placed, waited_ms, cause) = match &of.step {
+        GangStep::Placed { waited_ms } => (true, *waited_ms, ""),
+        GangStep::Expired { wait } => (false, 0, wait.word()),
+        _ => (false, 0, ""),
+    };
+    wire::GangOutcome {
+        priority: of.priority,
+        request_id: of.request_id,
+        members: of.members,
+        placed,
+        waited_ms,
+        cause: cause.to_owned(),
+    }
+}
+
 /// What a master gets.
-pub(super) fn reply(application: String, of: &AskReply, types: usize) -> wire::AllocateReply {
+pub(super) fn reply(
+    application: String,
+    of: &AskReply,
+    gangs: &[GangEvent],
+    types: usize,
+) -> wire::AllocateReply {
     let allocated = of.allocated.iter().map(|granted| wire::Allocated {
         container: granted.container.to_string(),
         node: granted.node.to_string(),
@@ -253,6 +372,9 @@ pub(super) fn reply(application: String, of: &AskReply, types: usize) -> wire::A
         unknown: of.unknown.clone(),
         headroom: Some(resource(&of.headroom, types)),
         refused: None,
+        updated: of.updated.iter().map(|one| updated(one, types)).collect(),
+        update_errors: of.update_errors.iter().map(update_refusal).collect(),
+        gangs: gangs.iter().map(gang_outcome).collect(),
     }
 }
 

@@ -1,9 +1,11 @@
 //! The service of node agents: registration, heartbeats with orders, and the end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
 use capsched::api::{ContainerId, HeartbeatReply, NodeError, NodeName, NodeReport};
+use capsched::commit::Ledger;
+use capsched::id::NodeSlot;
 use capsched::sync::Mutex;
 use dashmap::DashMap;
 use tokio_stream::StreamExt;
@@ -26,6 +28,8 @@ struct Session {
     /// What it was answered with.
     orders: wire::NodeOrders,
     health: String,
+    /// The versions that the node runs changed containers with.
+    versions: BTreeMap<ContainerId, u32>,
 }
 
 /// The sessions of all nodes. An entry is never held while something is awaited.
@@ -57,11 +61,16 @@ impl NodeService {
     ) -> Result<wire::RegisterNodeReply, Status> {
         let (registration, running) = convert::registration(request, self.rm().types().len())?;
         let name = convert::node("node", &registration.node)?;
+        let changed = running.iter().filter(|one| one.version > 0);
+        let session = Session {
+            versions: changed.map(|one| (one.id, one.version)).collect(),
+            ..Session::default()
+        };
         let found = self
             .rm()
             .register_running(user, registration, running)
             .map_err(convert::refused)?;
-        self.sessions.insert(name, Arc::default());
+        self.sessions.insert(name, Arc::new(Mutex::new(session)));
         let texts = |ids: &[ContainerId]| ids.iter().map(ToString::to_string).collect();
         Ok(wire::RegisterNodeReply {
             taken: texts(&found.taken),
@@ -89,7 +98,7 @@ impl NodeService {
         if heartbeat.sequence != session.sequence + 1 {
             return Ok(again);
         }
-        match self.take(&name, &heartbeat, &mut session.health)? {
+        match self.take(&name, &heartbeat, &mut session)? {
             Some(orders) => {
                 session.sequence = heartbeat.sequence;
                 session.orders = orders.clone();
@@ -107,13 +116,14 @@ impl NodeService {
         &self,
         name: &NodeName,
         heartbeat: &wire::NodeHeartbeat,
-        health: &mut String,
+        session: &mut Session,
     ) -> Result<Option<wire::NodeOrders>, Status> {
         let finished = convert::containers("finished", &heartbeat.finished)?;
         let finished: BTreeSet<ContainerId> = finished.into_iter().collect();
         let mut launched = convert::containers("launched", &heartbeat.launched)?;
         launched.retain(|container| !finished.contains(container));
         let exited = convert::containers("stopped", &heartbeat.stopped)?;
+        let updated = convert::versions("updated", &heartbeat.updated)?;
         self.finish(name, &finished)?;
         let report = NodeReport::Exactly { launched, exited };
         let reply = match self.rm().heartbeat(name, report) {
@@ -124,11 +134,13 @@ impl NodeService {
             }
             Err(error) => return Err(Status::invalid_argument(error.to_string())),
         };
-        if *health != heartbeat.health {
-            heartbeat.health.clone_into(health);
-            self.rm().report_health(name, health.clone());
+        if session.health != heartbeat.health {
+            session.health.clone_from(&heartbeat.health);
+            self.rm().report_health(name, session.health.clone());
         }
-        self.orders(name, heartbeat, &reply).map(Some)
+        session.versions.extend(updated);
+        self.orders(name, heartbeat, &reply, &mut session.versions)
+            .map(Some)
     }
 
     /// Ends the containers that ended by themselves. Those of other nodes are not this node's to report.
@@ -155,28 +167,80 @@ impl NodeService {
         name: &NodeName,
         heartbeat: &wire::NodeHeartbeat,
         reply: &HeartbeatReply,
+        versions: &mut BTreeMap<ContainerId, u32>,
     ) -> Result<wire::NodeOrders, Status> {
-        let (node, types) = (name.clone(), self.rm().types().len());
-        let launch = self.rm().engine().inspect(move |ledger| {
-            let slot = ledger.node(&node)?;
-            let placed = ledger.containers_of_node(slot);
-            let due = placed.filter(|one| one.to_launch && !one.launched);
-            let launch = due.map(|one| wire::Launch {
-                container: one.id.to_string(),
-                size: Some(convert::resource(&one.size.get(), types)),
-                master: one.master,
-            });
-            Some(launch.collect::<Vec<_>>())
+        let (node, types, known) = (
+            name.clone(),
+            self.rm().types().len(),
+            std::mem::take(versions),
+        );
+        let due = self.rm().engine().inspect(move |ledger| {
+            let node = ledger.node(&node)?;
+            Some(Due::of(ledger, node, known, types))
         });
-        let launch = launch.map_err(|error| Status::unavailable(error.to_string()))?;
+        let due = due.map_err(|error| Status::unavailable(error.to_string()))?;
+        let due = due.unwrap_or_default();
+        *versions = due.versions;
         let stop = reply.to_stop.iter().chain(&reply.unknown);
         Ok(wire::NodeOrders {
             node: heartbeat.node.clone(),
             sequence: heartbeat.sequence,
-            launch: launch.unwrap_or_default(),
+            launch: due.launch,
+            update: due.update,
             stop: stop.map(ToString::to_string).collect(),
             register_again: false,
         })
+    }
+}
+
+/// What a node has to do with its containers.
+#[derive(Debug, Default)]
+struct Due {
+    launch: Vec<wire::Launch>,
+    update: Vec<wire::ChangeOrder>,
+    /// The versions that the node has, of containers that are there still.
+    versions: BTreeMap<ContainerId, u32>,
+}
+
+impl Due {
+    fn of(
+        ledger: &Ledger,
+        node: NodeSlot,
+        known: BTreeMap<ContainerId, u32>,
+        types: usize,
+    ) -> Self {
+        let mut due = Self::default();
+        for one in ledger.containers_of_node(node) {
+            let has = known.get(&one.id).copied();
+            if let Some(version) = has {
+                due.versions.insert(one.id, version);
+            }
+            let Some(slot) = ledger.live_container(one.id) else {
+                continue;
+            };
+            let (version, opportunistic) = (
+                ledger.container_version(slot),
+                ledger.is_opportunistic(slot),
+            );
+            let size = Some(convert::resource(&ledger.running_size(slot), types));
+            if one.launched && version != has.unwrap_or(0) {
+                due.update.push(wire::ChangeOrder {
+                    container: one.id.to_string(),
+                    size,
+                    version,
+                    opportunistic,
+                });
+            } else if one.to_launch && !one.launched {
+                due.launch.push(wire::Launch {
+                    container: one.id.to_string(),
+                    size,
+                    master: one.master,
+                    version,
+                    opportunistic,
+                });
+            }
+        }
+        due
     }
 }
 

@@ -77,6 +77,21 @@ fn decision(event: &Event) -> Described {
             container,
             format_args!("from {from} to {to}"),
         ),
+        Event::Updated {
+            container,
+            node,
+            kind,
+            size,
+            version,
+            ..
+        } => {
+            let kind = kind.name();
+            of_container(
+                "changed",
+                container,
+                format_args!("on {node}: {kind}, {size}, version {version}"),
+            )
+        }
         Event::Released { container, reason } => {
             of_container(released(*reason), container, format_args!(""))
         }

@@ -1,11 +1,11 @@
 //! Applications as users see them: states, attempts, times and what they used.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use capsched::api::{ApplicationId, ContainerId, NodeName};
+use capsched::api::{ApplicationId, ContainerId, GangAsk, GangEvent, GangStep, NodeName};
 use serde::{Deserialize, Serialize};
 
-use super::command::{FinalStatus, Submission};
+use super::command::{ContainerForm, FinalStatus, Submission};
 
 /// Where an application stands.
 // As YarnApplicationState.
@@ -193,6 +193,10 @@ pub struct Application {
     pub placed_ms: BTreeMap<(u32, u32), u64>,
     /// Partitions on which it ever had containers.
     pub partitions: BTreeSet<String>,
+    /// What changes have made of its live containers, by attempt and number.
+    pub changed: BTreeMap<(u32, u32), ContainerForm>,
+    /// What became of its gangs since its master was last answered; the newest [`GangAsk::MOST_WAITING`].
+    pub(super) gangs: VecDeque<GangEvent>,
 }
 
 impl Application {
@@ -225,6 +229,17 @@ impl Application {
                 _ => AttemptState::Failed,
             };
         }
+    }
+
+    /// Notes what became of a gang. That nodes are held for it is no news for its master.
+    pub(super) fn note_gang(&mut self, gang: &GangEvent) {
+        if matches!(gang.step, GangStep::Holds { .. }) {
+            return;
+        }
+        if self.gangs.len() == GangAsk::MOST_WAITING {
+            self.gangs.pop_front();
+        }
+        self.gangs.push_back(gang.clone());
     }
 
     /// How many attempts there were.

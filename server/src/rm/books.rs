@@ -10,7 +10,7 @@ use capsched::id::java_order;
 
 use super::activities::Activities;
 use super::application::{AppState, Application, AttemptState, Usage};
-use super::command::{Command, FinalStatus};
+use super::command::{Command, ContainerForm, FinalStatus};
 use super::ended::EndedApps;
 use super::events::{EventLog, Happening};
 use super::labels::Labels;
@@ -234,6 +234,21 @@ impl Books {
                 cause,
                 ..
             } => self.ended(*container, node, size, *cause, now_ms),
+            Decision::Updated {
+                container,
+                size,
+                charged,
+                version,
+                ..
+            } => {
+                let form = ContainerForm::new(*version, size, charged.is_none());
+                self.changed(*container, form);
+            }
+            Decision::Gang(gang) => {
+                if let Some(app) = self.apps.get_mut(&gang.app) {
+                    app.note_gang(gang);
+                }
+            }
             Decision::MasterLost { app } => self.master_lost(*app, now_ms),
             Decision::AppEnded { app, cause } => self.app_ended(*app, *cause, now_ms),
             _ => {}
@@ -324,6 +339,28 @@ impl Books {
         let master = master.clone().any(|(id, _)| *id == container);
         let lived = now_ms.saturating_sub(placed);
         app.usage.add(size, lived, preempted, master);
+        if app.changed.remove(&key).is_some() {
+            self.facts.push(Command::ChangedContainerEnded {
+                application: container.app.to_string(),
+                attempt: container.attempt,
+                number: container.number,
+            });
+        }
+    }
+
+    /// Notes what a container is from now on. The journal keeps it: its node may not know it before a restart.
+    fn changed(&mut self, container: ContainerId, form: ContainerForm) {
+        let Some(app) = self.apps.get_mut(&container.app) else {
+            return;
+        };
+        let key = (container.attempt, container.number);
+        app.changed.insert(key, form.clone());
+        self.facts.push(Command::ContainerChanged {
+            application: container.app.to_string(),
+            attempt: container.attempt,
+            number: container.number,
+            form,
+        });
     }
 
     fn master_lost(&mut self, app: ApplicationId, now_ms: u64) {

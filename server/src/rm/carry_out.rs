@@ -66,6 +66,8 @@ impl ResourceManager {
             Command::MasterPlaced { .. }
             | Command::AttemptStarted { .. }
             | Command::Ended { .. }
+            | Command::ContainerChanged { .. }
+            | Command::ChangedContainerEnded { .. }
             | Command::IdsGivenOut { .. } => Ok(Answer::Done),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use capsched::api::{MAX_TYPES, ResourceVector};
 use serde::{Deserialize, Serialize};
 
 use super::application::AppState;
@@ -133,6 +134,26 @@ pub enum Command {
         /// Why.
         diagnostics: String,
     },
+    /// A container changed, and its master is answered so.
+    ContainerChanged {
+        /// The application.
+        application: String,
+        /// Number of the attempt.
+        attempt: u32,
+        /// Number of the container.
+        number: u32,
+        /// What it is from now on.
+        form: ContainerForm,
+    },
+    /// A container that had changed ended.
+    ChangedContainerEnded {
+        /// The application.
+        application: String,
+        /// Number of the attempt.
+        attempt: u32,
+        /// Number of the container.
+        number: u32,
+    },
     /// Application ids up to a number were given out. A compacted journal says so.
     IdsGivenOut {
         /// The number of the last one.
@@ -154,6 +175,8 @@ impl Command {
             | Self::SetLifetime { application, .. }
             | Self::MasterPlaced { application, .. }
             | Self::AttemptStarted { application, .. }
+            | Self::ContainerChanged { application, .. }
+            | Self::ChangedContainerEnded { application, .. }
             | Self::Ended { application, .. } => Some(application),
             _ => None,
         }
@@ -167,8 +190,33 @@ impl Command {
             Self::MasterPlaced { .. }
                 | Self::AttemptStarted { .. }
                 | Self::Ended { .. }
+                | Self::ContainerChanged { .. }
+                | Self::ChangedContainerEnded { .. }
                 | Self::IdsGivenOut { .. }
         )
+    }
+}
+
+/// What changes have made of a container.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerForm {
+    /// Its version: how often it was changed.
+    pub version: u32,
+    /// Its size, in the order of the cluster's resource types; amounts of 0 at the end are left out.
+    pub size: Vec<i64>,
+    /// Whether it is opportunistic, so that no queue is charged with it.
+    pub opportunistic: bool,
+}
+
+impl ContainerForm {
+    pub(super) fn new(version: u32, size: &ResourceVector, opportunistic: bool) -> Self {
+        let amounts = size.values(MAX_TYPES);
+        let used = amounts.iter().rposition(|&amount| amount != 0);
+        Self {
+            version,
+            size: amounts[..used.map_or(0, |last| last + 1)].to_vec(),
+            opportunistic,
+        }
     }
 }
 

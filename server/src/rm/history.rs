@@ -7,7 +7,9 @@ use capsched::api::ApplicationId;
 use super::application::AppState;
 use super::labels::Labels;
 use super::nodes::NodeLife;
-use super::{Command, FinalStatus, JournalEntry, LabelSpec, NodeRegistration, Submission};
+use super::{
+    Command, ContainerForm, FinalStatus, JournalEntry, LabelSpec, NodeRegistration, Submission,
+};
 
 /// The container of a master.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub(super) struct AppHistory {
     pub(super) queue: Option<String>,
     /// Commands that are carried out again once the application is back.
     pub(super) again: Vec<JournalEntry>,
+    /// What changes made of its containers, by attempt and number, and when. Nothing once it ended.
+    pub(super) changed: BTreeMap<(u32, u32), (ContainerForm, u64)>,
     pub(super) end: Option<AppOutcome>,
 }
 
@@ -127,6 +131,20 @@ impl History {
                 };
                 app.masters.insert(*attempt, place);
             }
+            Command::ContainerChanged {
+                attempt,
+                number,
+                form,
+                ..
+            } if app.end.is_none() => {
+                let changed = (form.clone(), entry.at_ms);
+                app.changed.insert((*attempt, *number), changed);
+            }
+            Command::ChangedContainerEnded {
+                attempt, number, ..
+            } => {
+                app.changed.remove(&(*attempt, *number));
+            }
             Command::Move { queue, .. } => app.queue = Some(queue.clone()),
             Command::RegisterMaster { .. }
             | Command::SetPriority { .. }
@@ -137,6 +155,7 @@ impl History {
                 diagnostics,
                 ..
             } if app.end.is_none() => {
+                app.changed.clear();
                 app.end = Some(AppOutcome {
                     state: *state,
                     status: *status,
@@ -253,6 +272,15 @@ impl AppHistory {
         if let Some(queue) = &self.queue {
             let (application, queue) = (application.clone(), queue.clone());
             add(*at_ms, Command::Move { application, queue });
+        }
+        for (&(attempt, number), (form, changed_ms)) in &self.changed {
+            let changed = Command::ContainerChanged {
+                application: application.clone(),
+                attempt,
+                number,
+                form: form.clone(),
+            };
+            add(*changed_ms, changed);
         }
         if let Some(end) = &self.end {
             let ended = Command::Ended {

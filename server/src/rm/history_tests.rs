@@ -19,7 +19,7 @@ fn command(kind: u64, which: u32) -> Command {
     let application = id(which % 7);
     let node = format!("n{}:1", which % 3);
     let label = ["x", "y"][usize::try_from(which % 2).unwrap()].to_owned();
-    match kind % 15 {
+    match kind % 17 {
         0 => Command::RegisterNode(NodeRegistration {
             node,
             rack: format!("/{which}"),
@@ -74,6 +74,21 @@ fn command(kind: u64, which: u32) -> Command {
         13 => Command::AttemptStarted {
             application,
             attempt: which % 3 + 1,
+        },
+        14 => Command::ContainerChanged {
+            application,
+            attempt: which % 2 + 1,
+            number: which % 3,
+            form: ContainerForm {
+                version: which,
+                size: vec![512, i64::from(which)],
+                opportunistic: which.is_multiple_of(2),
+            },
+        },
+        15 => Command::ChangedContainerEnded {
+            application,
+            attempt: which % 2 + 1,
+            number: which % 3,
         },
         _ => Command::Ended {
             application,

@@ -34,7 +34,8 @@ pub use activities::{Activities, NodeActivity, Placed, Visited};
 pub use application::{AppState, Application, Attempt, AttemptState, Usage};
 pub use books::{Books, LastOperation, LastRun, Operation};
 pub use command::{
-    Answer, Command, CommandError, FinalStatus, LabelSpec, NodeRegistration, Pairs, Submission,
+    Answer, Command, CommandError, ContainerForm, FinalStatus, LabelSpec, NodeRegistration, Pairs,
+    Submission,
 };
 pub use ended::EndedLimits;
 pub use events::{EventLog, Happening, NumberedEvent};
@@ -164,13 +165,18 @@ impl ResourceManager {
     pub fn pump(&self) {
         let mut books = lock(&self.books);
         let decisions = self.take_decisions();
-        let now_ms = self.now_ms();
-        books.follow(&decisions, now_ms);
+        self.follow(&mut books, &decisions, self.now_ms());
+    }
+
+    /// Follows decisions, starts the further attempts that they bring, and has the journal keep what a restart has to
+    /// know.
+    fn follow(&self, books: &mut Books, decisions: &[Decision], now_ms: u64) {
+        books.follow(decisions, now_ms);
         let retries = books.take_retries();
         if !retries.is_empty() {
-            self.start_again(&mut books, &retries, now_ms);
+            self.start_again(books, &retries, now_ms);
         }
-        self.keep_facts(&mut books, now_ms);
+        self.keep_facts(books, now_ms);
     }
 
     /// Has the journal keep what the engine decided about applications. Does not wait for the disk.

@@ -2,7 +2,7 @@
 
 use capsched::api::{
     ApplicationId, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId, Decision,
-    HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
+    GangAsk, GangEvent, HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
 };
 
 use super::activities::{NodeActivity, Visited, placed};
@@ -40,13 +40,7 @@ impl ResourceManager {
         if !asynchronous {
             books.follow_run(node, &decisions, now_ms);
         }
-        if let Some(visited) = visited {
-            record_pass(&mut books, node, visited, &decisions, now_ms);
-        }
-        books.follow(&decisions, now_ms);
-        let retries = books.take_retries();
-        self.start_again(&mut books, &retries, now_ms);
-        self.keep_facts(&mut books, now_ms);
+        self.follow_pass(&mut books, node, visited, &decisions, now_ms);
         let position = books.fact_position;
         drop(books);
         // A node must not start a master that a restart would not know.
@@ -68,13 +62,7 @@ impl ResourceManager {
         let decisions = self.take_decisions();
         let now_ms = self.now_ms();
         let mut books = lock(&self.books);
-        if let Some(visited) = visited {
-            record_pass(&mut books, node, visited, &decisions, now_ms);
-        }
-        books.follow(&decisions, now_ms);
-        let retries = books.take_retries();
-        self.start_again(&mut books, &retries, now_ms);
-        self.keep_facts(&mut books, now_ms);
+        self.follow_pass(&mut books, node, visited, &decisions, now_ms);
         let places = |decision: &Decision| {
             matches!(
                 decision,
@@ -82,6 +70,21 @@ impl ResourceManager {
             )
         };
         Ok(decisions.iter().any(places))
+    }
+
+    /// Records a pass over a node, where somebody asked for that, and follows its decisions.
+    fn follow_pass(
+        &self,
+        books: &mut Books,
+        node: &NodeName,
+        visited: Option<(String, Visited)>,
+        decisions: &[Decision],
+        now_ms: u64,
+    ) {
+        if let Some(visited) = visited {
+            record_pass(books, node, visited, decisions, now_ms);
+        }
+        self.follow(books, decisions, now_ms);
     }
 
     /// What a pass over a node will come to, where somebody asked for a recording.
@@ -131,11 +134,11 @@ impl ResourceManager {
         }
     }
 
-    /// Carries out a call of an application master.
+    /// Carries out a call of an application master. Changes of containers that the reply carries survive a restart.
     ///
     /// # Errors
     ///
-    /// When the application is not live or the call is out of range.
+    /// When the application is not live, the call is out of range, or the journal failed.
     pub fn ask(
         &self,
         app: ApplicationId,
@@ -143,13 +146,43 @@ impl ResourceManager {
         progress: f32,
     ) -> Result<AskReply, AskError> {
         let reply = self.engine.ask(app, call);
+        let changes = reply.as_ref().is_ok_and(|reply| !reply.updated.is_empty());
+        if changes {
+            // The events of the changes are what the journal keeps.
+            self.engine.quiesce();
+        }
         self.pump();
+        let mut books = lock(&self.books);
         if reply.is_ok()
-            && let Some(record) = lock(&self.books).apps.get_mut(&app)
+            && let Some(record) = books.apps.get_mut(&app)
         {
             record.progress = progress.clamp(0.0, 100.0);
         }
+        let position = books.fact_position;
+        drop(books);
+        if changes {
+            self.wait_for(position).map_err(|_| AskError::Closed)?;
+        }
         reply
+    }
+
+    /// Asks for a gang, as [`capsched::api::Engine::ask_gang`]. As other asks of masters, it does not survive a restart.
+    ///
+    /// # Errors
+    ///
+    /// When the application is not live or the gang is out of range.
+    pub fn ask_gang(&self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
+        let asked = self.engine.ask_gang(app, gang);
+        self.pump();
+        asked
+    }
+
+    /// What became of an application's gangs since the last call, in order.
+    #[must_use]
+    pub fn take_gangs(&self, app: ApplicationId) -> Vec<GangEvent> {
+        let mut books = lock(&self.books);
+        let record = books.apps.get_mut(&app);
+        record.map_or_else(Vec::new, |record| record.gangs.drain(..).collect())
     }
 
     /// A container ended by itself, as its node reports. Whether it was live.

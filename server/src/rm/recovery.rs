@@ -8,7 +8,9 @@
 //! The configuration is not taken from the journal: its store has the latest version.
 // As RMAppManager.recover and AbstractYarnScheduler.recoverContainersOnNode.
 
-use capsched::api::{AppSpec, ApplicationId, ContainerId, NodeName, Recovered, RunningContainer};
+use capsched::api::{
+    AppSpec, ApplicationId, ContainerId, NodeName, Recovered, ResourceVector, RunningContainer,
+};
 
 use super::application::{AppState, AttemptState};
 use super::carry_out::node_name;
@@ -105,6 +107,10 @@ impl ResourceManager {
             });
         }
         app.state = AppState::Accepted;
+        let changed = of.changed.iter();
+        app.changed = changed
+            .map(|(&key, (form, _))| (key, form.clone()))
+            .collect();
         app.expiry_ms = self.expiry(&path, submission.lifetime_s, at_ms);
         let spec = self.spec_of(id, &user, &submission);
         let spec = spec.map(|spec| AppSpec {
@@ -191,8 +197,26 @@ impl ResourceManager {
     ) -> Result<Recovered, CommandError> {
         let command = Command::RegisterNode(of.clone());
         self.check_rights(user, &command)?;
+        let running = self.as_answered(running);
         self.carry_out_kept(user, &command, |at_ms| {
             self.register_node(&of, &running, at_ms)
         })
+    }
+
+    /// What a node runs, as masters were answered. A change that the node has not carried out yet counts: the node
+    /// gets the order for it again.
+    fn as_answered(&self, mut running: Vec<RunningContainer>) -> Vec<RunningContainer> {
+        let books = lock(&self.books);
+        for one in &mut running {
+            let key = (one.id.attempt, one.id.number);
+            let app = books.app(one.id.app);
+            if let Some(form) = app.and_then(|app| app.changed.get(&key))
+                && form.version > one.version
+            {
+                one.size = ResourceVector::of(&form.size);
+                (one.version, one.opportunistic) = (form.version, form.opportunistic);
+            }
+        }
+        running
     }
 }

@@ -68,6 +68,8 @@ impl ResourceManager {
             Command::MasterPlaced { .. }
             | Command::AttemptStarted { .. }
             | Command::Ended { .. }
+            | Command::ContainerChanged { .. }
+            | Command::ChangedContainerEnded { .. }
             | Command::IdsGivenOut { .. } => {
                 let text = "Only the resource manager itself says what it decided.";
                 Err(CommandError::Forbidden(text.to_owned()))

@@ -1,6 +1,6 @@
 //! Submissions: from the command to an application that the scheduler has, or that failed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use capsched::api::{
     AppSpec, ApplicationId, ResourceVector, SubmitAsError, SubmitError, Submitted,
@@ -270,6 +270,8 @@ pub(super) fn new_application(
         expiry_ms: None,
         usage: Usage::default(),
         placed_ms: BTreeMap::new(),
+        changed: BTreeMap::new(),
+        gangs: VecDeque::new(),
         partitions: BTreeSet::new(),
     }
 }

@@ -6,6 +6,7 @@
 
 #[path = "../support/certificates.rs"]
 mod certificates;
+mod changes;
 mod encryption;
 mod malformed;
 mod server;

@@ -145,6 +145,18 @@ impl Ledger {
         self.containers.changed(slot).version
     }
 
+    /// What a container runs with: the size that its queue is charged with, or that of an opportunistic container.
+    #[must_use]
+    pub fn running_size(&self, slot: ContainerSlot) -> ResourceVector {
+        self.containers.full_size(slot)
+    }
+
+    /// Whether a container is opportunistic, so that no queue is charged with it.
+    #[must_use]
+    pub fn is_opportunistic(&self, slot: ContainerSlot) -> bool {
+        self.containers.changed(slot).opportunistic.is_some()
+    }
+
     fn refuse_update(
         &self,
         app: AppSlot,

@@ -127,6 +127,8 @@ impl NodeLoad {
 #[derive(Debug)]
 struct Runs {
     size: Vec<i64>,
+    version: u32,
+    opportunistic: bool,
     /// When it ends by itself; nothing: on order.
     ends: Option<Instant>,
 }
@@ -142,6 +144,7 @@ struct Agent {
     launched: Vec<String>,
     stopped: Vec<String>,
     finished: Vec<String>,
+    updated: Vec<wire::ContainerVersion>,
     dice: Dice,
 }
 
@@ -156,6 +159,7 @@ impl Agent {
             launched: Vec::new(),
             stopped: Vec::new(),
             finished: Vec::new(),
+            updated: Vec::new(),
             dice: Dice::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (own << 20)),
         }
     }
@@ -168,6 +172,8 @@ impl Agent {
             }),
             priority: 1,
             request_id: 0,
+            version: runs.version,
+            opportunistic: runs.opportunistic,
         });
         wire::RegisterNodeRequest {
             node: self.name.clone(),
@@ -199,6 +205,7 @@ impl Agent {
             stopped: self.stopped.clone(),
             finished: self.finished.clone(),
             health: String::new(),
+            updated: self.updated.clone(),
         }
     }
 
@@ -215,6 +222,7 @@ impl Agent {
         self.launched.clear();
         self.stopped.clear();
         self.finished.clear();
+        self.updated.clear();
         for id in &orders.stop {
             // One that has ended meanwhile is reported as stopped all the same.
             if self.running.remove(id).is_some() {
@@ -234,18 +242,44 @@ impl Agent {
             let ends = (!order.master).then(|| Instant::now() + Duration::from_millis(ms));
             let runs = Runs {
                 size: size.unwrap_or_default(),
+                version: order.version,
+                opportunistic: order.opportunistic,
                 ends,
             };
+            if order.version > 0 {
+                self.note_version(&order.container, order.version);
+            }
             self.running.insert(order.container.clone(), runs);
             self.launched.push(order.container.clone());
             figures.launched += 1;
         }
+        for order in &orders.update {
+            self.change(order);
+        }
         figures.oversubscribed += u64::from(self.exceeds(&load.total));
+    }
+
+    fn note_version(&mut self, container: &str, version: u32) {
+        self.updated.push(wire::ContainerVersion {
+            container: container.to_owned(),
+            version,
+        });
+    }
+
+    /// Changes a container. One that has ended meanwhile is reported with the next heartbeat.
+    fn change(&mut self, order: &wire::ChangeOrder) {
+        if let Some(runs) = self.running.get_mut(&order.container) {
+            if let Some(size) = &order.size {
+                runs.size.clone_from(&size.amounts);
+            }
+            (runs.version, runs.opportunistic) = (order.version, order.opportunistic);
+            self.note_version(&order.container, order.version);
+        }
     }
 
     fn exceeds(&self, total: &[i64]) -> bool {
         let mut used = vec![0_i64; total.len()];
-        for runs in self.running.values() {
+        for runs in self.running.values().filter(|runs| !runs.opportunistic) {
             for (sum, amount) in used.iter_mut().zip(&runs.size) {
                 *sum = sum.saturating_add(*amount);
             }
