@@ -219,6 +219,10 @@ final class EngineAttempt extends SchedulerApplicationAttempt {
   void change(RMContainer container, ContainerChange change, EngineNode node) {
     writeLock.lock();
     try {
+      if (!liveContainers.containsKey(container.getContainerId())) {
+        // It ended meanwhile.
+        return;
+      }
       Container before = container.getContainer();
       Container after = Container.newInstance(before.getId(), before.getNodeId(),
           before.getNodeHttpAddress(), change.size(), before.getPriority(), null,
