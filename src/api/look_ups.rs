@@ -41,7 +41,7 @@ impl Threaded {
     /// As [`Self::app`].
     pub fn node(&self, name: &NodeName) -> Result<Option<NodeView>, CallError> {
         let name = name.clone();
-        self.inspect(move |ledger| Some(Viewer::of(ledger).node(ledger.node(&name)?)))
+        self.inspect(move |ledger| Some(Viewer::of(ledger).node(ledger, ledger.node(&name)?)))
     }
 
     /// One queue by its full path, or by a name that no other queue has.
@@ -110,7 +110,7 @@ impl Threaded {
             let later = |name: &NodeName| behind.as_ref().is_none_or(|behind| name > behind);
             let nodes = ledger.nodes_by_name().filter(|(name, _)| later(name));
             let page = nodes.take(most.min(PAGE));
-            page.map(|(_, slot)| viewer.node(slot)).collect()
+            page.map(|(_, slot)| viewer.node(ledger, slot)).collect()
         })
     }
 

@@ -25,9 +25,9 @@ mod viewer;
 pub use crate::cluster::{AttributeError, AttributeMapping, Attributes, NodeState};
 pub use crate::commit::{
     AppEnd, AppError, AskError, CommitOutcome, Conflict, Ending, EventCounts, GangEvent, GangStep,
-    HandOut, HeartbeatReply, LedgerEvent as Decision, MovedApps, NodeError, PartitionSpec,
-    PreemptionReason, PreemptionRound, Recovered, RefreshError, SubmitError, Submitted,
-    UnreserveReason, Unsettled, WaitingGang,
+    HandOut, HeartbeatReply, LedgerEvent as Decision, MovedApps, NodeError, NodeQueue,
+    OpportunisticEvent, OpportunisticStep, PartitionSpec, PreemptionReason, PreemptionRound,
+    Recovered, RefreshError, SubmitError, Submitted, UnreserveReason, Unsettled, WaitingGang,
 };
 pub use crate::explain::{
     Evidence, Explanation, Finding, GangOfApp, Holder, KeyExplanation, KeyOnNode, NodeCheck,
@@ -38,9 +38,9 @@ pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{
     AppSpec, AppStage, Ask, AskCall, AskReply, Closeness, ConstrainedAsk, ContainerChange,
-    ContainerUpdate, EndCause, GangAsk, GangWait, Granted, NodeReport, NodeSpec, Reference,
-    ReferenceRules, RunningContainer, TreeSettings, UnknownReference, UpdateError, UpdateKind,
-    UpdateRefusal, UpdatedContainer,
+    ContainerUpdate, EndCause, GangAsk, GangWait, Granted, NodeReport, NodeSpec,
+    OpportunisticSettings, Reference, ReferenceRules, RunningContainer, TreeSettings,
+    UnknownReference, UpdateError, UpdateKind, UpdateRefusal, UpdatedContainer,
 };
 pub use crate::rescheduler::{
     AppVerdict, AskedBack, Rescheduler, Settings as PreemptionSettings, Taken, WhyNot,
@@ -64,5 +64,6 @@ pub use scheduler::{ContainerError, Event, ReleaseReason, RoundPart, Scheduler};
 pub use stepped::{ModeKind, Stepped};
 pub use user_limit::UserLimits;
 pub use view::{
-    AppView, Fraction, LeafView, NodeView, PartitionView, QueueView, StateView, UserView,
+    AppView, Fraction, LeafView, NodeQueueView, NodeView, PartitionView, QueueView, StateView,
+    UserView,
 };

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::commit::{
-    self, AppEnd, AppError, AskError, Ending, GangEvent, HeartbeatReply, NodeError, SubmitError,
-    Submitted,
+    self, AppEnd, AppError, AskError, Ending, GangEvent, HeartbeatReply, NodeError,
+    OpportunisticEvent, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::queue::{AppSpec, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, UpdateKind};
+use crate::queue::{AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, UpdateKind};
 use crate::resource::ResourceVector;
 
 /// Every call of an outsider to a scheduler, in virtual or real time.
@@ -86,6 +86,19 @@ pub trait Scheduler {
         let _ = (app, gang);
         let reason = "this scheduler knows no gangs".to_owned();
         Err(AskError::Gang(reason))
+    }
+
+    /// Asks for opportunistic containers, which are placed outside of queue limits. They come with the replies to this
+    /// application's calls.
+    ///
+    /// # Errors
+    ///
+    /// When the application is unknown, an ask is out of range, or the settings do not enable them; nothing changed
+    /// then. A scheduler that knows none refuses each.
+    fn ask_opportunistic(&mut self, app: ApplicationId, asks: Vec<Ask>) -> Result<(), AskError> {
+        let _ = (app, asks);
+        let reason = "this scheduler knows none".to_owned();
+        Err(AskError::Opportunistic(reason))
     }
 
     /// Takes a node's heartbeat; in heartbeat mode this is where the node is scheduled.
@@ -302,6 +315,8 @@ pub enum Event {
     },
     /// Something happened to a gang.
     Gang(GangEvent),
+    /// An opportunistic container waits on its node, or starts there.
+    Opportunistic(OpportunisticEvent),
 }
 
 fn as_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -448,6 +463,9 @@ impl Event {
     fn of_app(decision: &commit::LedgerEvent) -> Option<Self> {
         if let commit::LedgerEvent::Gang(gang) = decision {
             return Some(Self::Gang(gang.clone()));
+        }
+        if let commit::LedgerEvent::Opportunistic(of) = decision {
+            return Some(Self::Opportunistic(of.clone()));
         }
         Some(match *decision {
             commit::LedgerEvent::MasterStarted { app, container } => {

@@ -13,7 +13,7 @@ use crate::commit::{
 };
 use crate::id::{ApplicationId, ContainerId, Map, NodeName, NodeSlot};
 use crate::metrics::Closed;
-use crate::queue::{AppSpec, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, TreeSettings};
+use crate::queue::{AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, TreeSettings};
 use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
 use crate::runtime::{Attempt, Sequential};
 
@@ -340,6 +340,12 @@ impl Scheduler for Stepped {
 
     fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
         let result = self.engine.ask_gang(app, &gang);
+        self.gather();
+        result
+    }
+
+    fn ask_opportunistic(&mut self, app: ApplicationId, asks: Vec<Ask>) -> Result<(), AskError> {
+        let result = self.engine.ask_opportunistic(app, &asks);
         self.gather();
         result
     }

@@ -259,6 +259,29 @@ pub struct NodeView {
     /// Containers that may be killed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub killable: Vec<[u32; 2]>,
+    /// Its opportunistic containers; nothing while the settings do not enable them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opportunistic: Option<NodeQueueView>,
+}
+
+/// The opportunistic containers of one node.
+///
+/// ```
+/// use capsched::api::*;
+///
+/// let view = StateView::of(example::cluster().engine().ledger());
+/// let queue: &Option<NodeQueueView> = &view.nodes[0].opportunistic;
+/// assert_eq!(*queue, None); // the settings of the example do not enable them
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct NodeQueueView {
+    /// Containers that wait.
+    pub queued: u32,
+    /// Containers that started.
+    pub started: usize,
+    /// What those take beside guaranteed containers.
+    pub used: Amounts,
 }
 
 /// One application.

@@ -1,11 +1,11 @@
 //! Taking views: how the plain data of a view follow from the ledger.
 
 use super::view::{
-    Amounts, AppView, ByPartition, Fraction, LeafView, NodeView, PartitionView, QueueView,
-    StateView, UserView,
+    Amounts, AppView, ByPartition, Fraction, LeafView, NodeQueueView, NodeView, PartitionView,
+    QueueView, StateView, UserView,
 };
 use crate::commit::Ledger;
-use crate::id::{AppSlot, ContainerId, PartitionId, QueueSlot};
+use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, QueueSlot};
 use crate::policy::last_user_limit;
 use crate::queue::{App, AppStage, Queue, QueueKind, QueuePart, QueueState, User};
 use crate::resource::ResourceVector;
@@ -89,7 +89,7 @@ impl Viewer<'_> {
     fn nodes(&self, ledger: &Ledger) -> Vec<NodeView> {
         let mut nodes: Vec<_> = ledger
             .nodes_by_name()
-            .map(|(_, node)| self.node(node))
+            .map(|(_, node)| self.node(ledger, node))
             .collect();
         nodes.sort_by(|a, b| a.node.cmp(&b.node));
         nodes
@@ -207,7 +207,7 @@ impl Viewer<'_> {
         }
     }
 
-    pub(super) fn node(&self, slot: crate::id::NodeSlot) -> NodeView {
+    pub(super) fn node(&self, ledger: &Ledger, slot: NodeSlot) -> NodeView {
         let node = &self.state.nodes[slot];
         let mut killable: Vec<_> = node.killable.iter().map(|k| pair(k.container)).collect();
         killable.sort_unstable();
@@ -223,6 +223,11 @@ impl Viewer<'_> {
                 .reserved
                 .map(|held| [self.state.apps[held.app].id.sequence, held.number]),
             killable,
+            opportunistic: ledger.node_queue(slot).map(|queue| NodeQueueView {
+                queued: queue.length(),
+                started: queue.started(),
+                used: self.amounts(&queue.used()),
+            }),
         }
     }
 

@@ -162,6 +162,8 @@ pub enum LedgerEvent {
     },
     /// Something happened to a gang.
     Gang(GangEvent),
+    /// An opportunistic container waits on its node, or starts there.
+    Opportunistic(OpportunisticEvent),
 }
 
 /// Why an application ended though nobody called for that.
@@ -250,6 +252,45 @@ pub enum GangStep {
         #[serde(flatten)]
         wait: GangWait,
     },
+}
+
+/// What happened to an opportunistic container before its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpportunisticEvent {
+    /// The container.
+    pub container: ContainerId,
+    /// Its node.
+    pub node: NodeName,
+    /// What it takes of its node beside guaranteed containers once it runs. No queue is charged with it.
+    pub size: ResourceVector,
+    /// Request priority it was asked under.
+    pub priority: i32,
+    /// Allocation request id it was asked under.
+    pub request_id: i64,
+    /// What happened.
+    pub step: OpportunisticStep,
+}
+
+/// Where an opportunistic container stands on its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OpportunisticStep {
+    /// It was placed and waits for room.
+    Queued,
+    /// It has room. The node launches it at its next report, once the application has it.
+    Started,
+}
+
+impl OpportunisticStep {
+    /// A stable word for the step.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Started => "started",
+        }
+    }
 }
 
 /// Why a reservation ended without a container.

@@ -2,7 +2,7 @@
 //!
 //! Tests: `tests/runtime/front_door.rs`.
 
-use super::event::{Ending, GangStep, LedgerEvent};
+use super::event::{Ending, GangStep, LedgerEvent, OpportunisticStep};
 
 /// Events so far, by kind. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -38,6 +38,10 @@ pub struct EventCounts {
     pub gang_holds: u64,
     /// Gangs that were given up.
     pub gangs_expired: u64,
+    /// Opportunistic containers that were placed where they had to wait.
+    pub opportunistic_queued: u64,
+    /// Opportunistic containers that started.
+    pub opportunistic_started: u64,
 }
 
 impl EventCounts {
@@ -63,6 +67,10 @@ impl EventCounts {
                 GangStep::Placed { .. } => &mut self.gangs_placed,
                 GangStep::Holds { .. } => &mut self.gang_holds,
                 GangStep::Expired { .. } => &mut self.gangs_expired,
+            },
+            LedgerEvent::Opportunistic(of) => match of.step {
+                OpportunisticStep::Queued => &mut self.opportunistic_queued,
+                OpportunisticStep::Started => &mut self.opportunistic_started,
             },
         };
         *count += 1;

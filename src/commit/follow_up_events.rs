@@ -65,6 +65,7 @@ impl Ledger {
         if over && !entered(&self.state, row.leaf).any(|other| other == app) {
             self.state.apps[app].stage = AppStage::Gone;
             self.tags.forget_app(app);
+            self.opportunistic.forget_app(app);
             self.registry.free_app(app);
         }
     }

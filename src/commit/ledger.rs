@@ -20,6 +20,7 @@ use crate::commit::leaves::Leaves;
 use crate::commit::leaves::records::renew_all_bounds;
 use crate::commit::nodes::history::NodeHistory;
 use crate::commit::nodes::recovery::Recovery;
+use crate::commit::opportunistic::Opportunistic;
 use crate::commit::tree::Tree;
 use crate::commit::tree::build::build;
 use crate::commit::tree::capacity::update_cluster;
@@ -52,6 +53,7 @@ pub struct Ledger {
     pub(super) attempts: AttemptNumbers,
     pub(super) recovery: Recovery,
     pub(super) gangs: Gangs,
+    pub(super) opportunistic: Opportunistic,
     pub(super) hand_out: HandOut,
     pub(super) outbox: Outbox,
     pub(super) clock: LedgerClock,
@@ -63,6 +65,7 @@ impl Ledger {
     /// A ledger without queues.
     pub(super) fn empty(scheduler: SchedulerSettings, templates: Arc<dyn Templates>) -> Self {
         Self {
+            opportunistic: Opportunistic::new(scheduler.opportunistic),
             state: State::new(Arc::new(scheduler)),
             templates,
             containers: Containers::default(),
@@ -97,6 +100,7 @@ impl Ledger {
             attempts: self.attempts.clone(),
             recovery: self.recovery.clone(),
             gangs: self.gangs.clone(),
+            opportunistic: self.opportunistic.clone(),
             hand_out: self.hand_out,
             outbox: Outbox::default(),
             clock: self.clock.clone(),

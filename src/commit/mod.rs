@@ -17,6 +17,7 @@
 //! | `AttemptNumbers` | last attempts of ended applications |
 //! | `Recovery` | containers of applications that are not recovered yet |
 //! | `Gangs` | gangs that wait, hold nodes or are placed |
+//! | `Opportunistic` | asks for opportunistic containers, queues of nodes and their order |
 //! | `LedgerClock` | time, lifetimes, order of starts |
 //!
 //! # Life of a proposal
@@ -45,6 +46,7 @@ mod gangs;
 mod leaves;
 mod ledger;
 mod nodes;
+mod opportunistic;
 mod outbox;
 mod proposals;
 mod registry;
@@ -63,13 +65,15 @@ pub use containers::preempt::{
 };
 pub use containers::slot::ContainerSlot;
 pub use event::{
-    AppEnd, AuxiliaryContainer, Ending, GangEvent, GangStep, LedgerEvent, UnreserveReason,
+    AppEnd, AuxiliaryContainer, Ending, GangEvent, GangStep, LedgerEvent, OpportunisticEvent,
+    OpportunisticStep, UnreserveReason,
 };
 pub use event_counts::EventCounts;
 pub use gangs::WaitingGang;
 pub use ledger::{Ledger, PartitionSpec};
 pub use nodes::recovery::Recovered;
 pub use nodes::registration::{HeartbeatReply, NodeError};
+pub use opportunistic::NodeQueue;
 pub(crate) use proposals::batch::LedgerOwner;
 pub use proposals::batch::{CommitBatch, Unsettled};
 pub use proposals::conflict::Conflict;

@@ -47,6 +47,7 @@ mod keys;
 mod load;
 mod mapping;
 mod number;
+mod opportunistic;
 mod origin;
 mod other_files;
 mod preemption;

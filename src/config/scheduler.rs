@@ -10,6 +10,7 @@ use crate::resource::Calculator;
 
 use super::diagnostic::{Diagnostic, clip};
 use super::number;
+use super::opportunistic::opportunistic;
 use super::properties::{Look, PREFIX, Properties};
 use super::resource_types::TypeTable;
 
@@ -121,6 +122,7 @@ pub(super) fn scheduler(
         constraint_handler: constraint_handler(look),
         corrects_asks: rules.corrects_asks && look.flag(CORRECTION, false),
         mends: mends(look),
+        opportunistic: opportunistic(look),
         rules,
     }
 }

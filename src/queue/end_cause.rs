@@ -25,6 +25,8 @@ pub enum EndCause {
     Expired,
     /// Its application ended.
     ApplicationEnded,
+    /// It was opportunistic: guaranteed containers of its node needed its room, or too many waited there.
+    NodeQueue,
 }
 
 impl EndCause {
@@ -41,18 +43,21 @@ impl EndCause {
             Self::NodeLost => "node_lost",
             Self::Expired => "expired",
             Self::ApplicationEnded => "application_ended",
+            Self::NodeQueue => "node_queue",
         }
     }
 
     /// The exit status that YARN answers applications with; nothing for one that exited, of which the node
     /// reports its own.
-    // As SchedulerUtils and ContainerExitStatus: ABORTED, PREEMPTED and KILLED_BY_RESOURCEMANAGER.
+    // As SchedulerUtils and ContainerExitStatus: ABORTED, PREEMPTED, KILLED_BY_RESOURCEMANAGER and
+    // KILLED_BY_CONTAINER_SCHEDULER.
     #[must_use]
     pub const fn exit_status(self) -> Option<i32> {
         match self {
             Self::Exited => None,
             Self::Preempted | Self::Overcommitted => Some(-102),
             Self::Killed => Some(-106),
+            Self::NodeQueue => Some(-108),
             Self::Released
             | Self::Surplus
             | Self::NodeLost

@@ -253,6 +253,8 @@ pub struct Granted {
     pub priority: i32,
     /// The allocation request id it was asked under.
     pub request_id: i64,
+    /// Whether it is opportunistic: no queue is charged with it, and it may have to wait on its node.
+    pub opportunistic: bool,
 }
 
 /// A container that a node runs, as its manager reports it when it registers with a scheduler that started anew.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::mends::Mends;
+use super::opportunistic::OpportunisticSettings;
 use super::reference::ReferenceRules;
 use crate::resource::{Calculator, ResourceUnit, ResourceVector, share};
 
@@ -89,6 +90,8 @@ pub struct SchedulerSettings {
     pub corrects_asks: bool,
     /// Open faults of the reference that are mended.
     pub mends: Mends,
+    /// How opportunistic containers are placed; nothing where they are off. Never changes after the start.
+    pub opportunistic: Option<OpportunisticSettings>,
     /// The rules of the release that is followed; never change after the start.
     pub rules: ReferenceRules,
 }

@@ -6,7 +6,7 @@
 use super::sequential::Sequential;
 use crate::commit::AskError;
 use crate::id::{AppSlot, ApplicationId};
-use crate::queue::GangAsk;
+use crate::queue::{Ask, GangAsk};
 
 impl Sequential {
     /// Asks for a gang: its minimum is placed all at once, now or within its time, or not at all.
@@ -20,6 +20,37 @@ impl Sequential {
         let result = self.ledger.ask_gang(slot, gang);
         self.follow_up();
         result
+    }
+
+    /// Asks for opportunistic containers, and places those that nodes take. They come with the replies to the calls of the
+    /// application, each of which tries again what was not placed.
+    ///
+    /// # Errors
+    ///
+    /// As [`AskError`], and while the settings do not enable them; nothing changed then.
+    pub fn ask_opportunistic(&mut self, app: ApplicationId, asks: &[Ask]) -> Result<(), AskError> {
+        self.take_opportunistic(app, asks)?;
+        self.place_opportunistic(app, &mut { usize::MAX });
+        Ok(())
+    }
+
+    /// Takes asks for opportunistic containers over.
+    pub(super) fn take_opportunistic(
+        &mut self,
+        app: ApplicationId,
+        asks: &[Ask],
+    ) -> Result<(), AskError> {
+        let slot = self.ledger.app(app);
+        let slot = slot.ok_or(AskError::UnknownApplication(app))?;
+        self.ledger.ask_opportunistic(slot, asks)
+    }
+
+    /// Places opportunistic containers of an application, as many as the budget has; whether no more can be placed.
+    pub(super) fn place_opportunistic(&mut self, app: ApplicationId, budget: &mut usize) -> bool {
+        let slot = self.ledger.app(app);
+        let done = slot.is_none_or(|slot| self.ledger.place_opportunistic(slot, budget));
+        self.follow_up();
+        done
     }
 
     /// Carries out what follows from a call, and serves the gangs that wait.

@@ -2,12 +2,17 @@
 //!
 //! Each part takes items off a budget: containers that end or move, and one for each application. An
 //! application that ends, or leaves its queue, between two parts is passed. One that comes to the queue then stays.
+//! So it is with nodes that lose a label.
 //!
 //! Tests: `tests/runtime/turns.rs`.
 
 use super::Sequential;
-use crate::commit::{AppError, LeafApps, MovedApps, PreemptionProgress, PreemptionRound, Verdicts};
+use crate::commit::{
+    AppError, AskError, LeafApps, MovedApps, NodeError, PreemptionProgress, PreemptionRound,
+    Verdicts,
+};
 use crate::id::{ApplicationId, NodeName};
+use crate::queue::Ask;
 
 /// Carries out a part for one application after the other, as far as the budget goes; whether none is left. `part`:
 /// whether the application is done with.
@@ -118,6 +123,81 @@ impl MoveAll {
             true
         });
         is_over.then(|| Ok(std::mem::take(&mut self.result)))
+    }
+}
+
+/// Asks for opportunistic containers, of which nodes take as many as they can.
+#[derive(Debug)]
+pub(super) struct AskOpportunistic {
+    app: ApplicationId,
+    /// Until they are taken over.
+    asks: Option<Vec<Ask>>,
+}
+
+impl AskOpportunistic {
+    pub(super) fn of(app: ApplicationId, asks: Vec<Ask>) -> Self {
+        let asks = Some(asks);
+        Self { app, asks }
+    }
+
+    /// Goes on; what it came to once no more can be placed.
+    pub(super) fn go_on(
+        &mut self,
+        engine: &mut Sequential,
+        budget: &mut usize,
+    ) -> Option<Result<(), AskError>> {
+        if let Some(asks) = self.asks.take()
+            && let Err(error) = engine.take_opportunistic(self.app, &asks)
+        {
+            return Some(Err(error));
+        }
+        let done = engine.place_opportunistic(self.app, budget);
+        done.then_some(Ok(()))
+    }
+}
+
+/// A label that the cluster forgets. Its nodes come to the default partition before, one after the other.
+#[derive(Debug)]
+pub(super) struct RemoveLabel {
+    label: String,
+    /// Those to come, once they are listed.
+    left: Option<Vec<NodeName>>,
+}
+
+impl RemoveLabel {
+    pub(super) fn of(label: &str) -> Self {
+        Self {
+            label: label.to_owned(),
+            left: None,
+        }
+    }
+
+    /// Goes on; what it came to once the label is gone. A node that got the label meanwhile comes with the last part.
+    pub(super) fn go_on(
+        &mut self,
+        engine: &mut Sequential,
+        budget: &mut usize,
+    ) -> Option<Result<(), NodeError>> {
+        let left = match &mut self.left {
+            Some(left) => left,
+            None => match engine.ledger().nodes_with_label(&self.label) {
+                Ok(nodes) => self.left.insert(nodes),
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        while *budget > 0
+            && let Some(node) = left.pop()
+        {
+            // Capacities of all queues follow the totals of partitions.
+            let ledger = engine.ledger();
+            let moves = ledger.containers_on(&node) + ledger.state().queues.len();
+            *budget = budget.saturating_sub(1 + moves);
+            if ledger.has_label(&node, &self.label) {
+                // A node that has the label is registered, and the cluster knows the default one.
+                let _ = engine.relabel_node(&node, "");
+            }
+        }
+        left.is_empty().then(|| engine.remove_label(&self.label))
     }
 }
 

@@ -5,13 +5,13 @@
 use super::handles::command::Command;
 use super::handles::looks::CallError;
 use super::handles::reply::{Reply, answer};
-use super::long_changes::{KillAll, MoveAll};
+use super::long_changes::{AskOpportunistic, KillAll, MoveAll, RemoveLabel};
 use super::{Attempt, Sequential, Threaded};
 use crate::commit::{
     AppError, AskError, MovedApps, NodeError, PartitionSpec, Recovered, SubmitError,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::queue::{AppSpec, GangAsk, NodeSpec, RunningContainer};
+use crate::queue::{AppSpec, Ask, GangAsk, NodeSpec, RunningContainer};
 use crate::resource::ResourceVector;
 
 /// A part of a change: as many items as the budget has; whether it was the last one, which answered.
@@ -344,6 +344,35 @@ impl Threaded {
         self.change(move |engine| engine.ask_gang(app, &gang))?
     }
 
+    /// Asks for opportunistic containers, and places those that nodes take. No queue is charged with them. They come with
+    /// the replies to the calls of the application, each of which tries again what was not placed.
+    ///
+    /// An ask replaces the earlier one with its key and place, and is withdrawn with a count of 0.
+    ///
+    /// ```
+    /// use capsched::api::*;
+    ///
+    /// let mut settings = example::settings();
+    /// settings.scheduler.opportunistic = Some(OpportunisticSettings::default());
+    /// let engine = Engine::builder(settings).start()?;
+    /// engine.add_node(NodeSpec::new("n0:8041".parse()?, ResourceVector::of(&[8192, 8])))?;
+    /// let app = ApplicationId::new(1);
+    /// engine.submit(AppSpec::new(app, "root.a", "ann"))?;
+    /// engine.ask_opportunistic(app, vec![Ask::anywhere(ResourceVector::of(&[2048, 1]), 3)])?;
+    /// let reply = engine.ask(app, AskCall::default())?;
+    /// assert_eq!(reply.allocated.len(), 3);
+    /// assert!(reply.allocated.iter().all(|granted| granted.opportunistic));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`AskError`], and while the settings do not enable them; nothing changed then. A call has 512 asks at most.
+    pub fn ask_opportunistic(&self, app: ApplicationId, asks: Vec<Ask>) -> Result<(), AskError> {
+        let mut asking = AskOpportunistic::of(app, asks);
+        self.change_in_parts(move |engine, budget| asking.go_on(engine, budget))?
+    }
+
     /// As [`Sequential::finish_recovery`].
     ///
     /// # Errors
@@ -429,7 +458,7 @@ impl Threaded {
     ///
     /// When the cluster does not know the label; nothing changed then.
     pub fn remove_label(&self, label: &str) -> Result<(), NodeError> {
-        let label = label.to_owned();
-        self.change(move |engine| engine.remove_label(&label))?
+        let mut removing = RemoveLabel::of(label);
+        self.change_in_parts(move |engine, budget| removing.go_on(engine, budget))?
     }
 }

@@ -16,6 +16,7 @@ mod gangs;
 mod lifetimes;
 mod mends;
 mod operations;
+mod opportunistic;
 mod property;
 mod recovery;
 mod removed_users;

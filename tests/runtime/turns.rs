@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk, ContainerId, Desk,
-    DeskAnswer, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, PreemptionReason,
-    ResourceVector, Sequential, TreeSettings,
+    DeskAnswer, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, OpportunisticSettings,
+    PartitionSpec, PreemptionReason, ResourceVector, Sequential, StateView, TreeSettings,
 };
 use capsched::commit::{Verdict, VerdictKind, Verdicts};
 use capsched::config;
@@ -404,6 +404,91 @@ fn a_refresh_of_many_queues() {
     let last = ledger.queue("root.q3099").unwrap();
     let part = ledger.state().queues[last].part(PartitionId::DEFAULT);
     assert_eq!(part.maximum_capacity.to_bits(), 0.6_f32.to_bits());
+}
+
+/// Nodes that have a label.
+const LABELLED: usize = 2000;
+
+fn with_label() -> Sequential {
+    let label = PartitionSpec {
+        name: "gpu".to_owned(),
+        exclusive: true,
+    };
+    let mut engine = Sequential::new(settings(), &[label]).unwrap();
+    for number in 0..LABELLED {
+        let name = NodeName::new(&format!("n{number}"), 1).unwrap();
+        let spec = NodeSpec {
+            partition: "gpu".to_owned(),
+            ..NodeSpec::new(name, ResourceVector::of(&[8192, 8]))
+        };
+        engine.add_node(&spec).unwrap();
+    }
+    engine
+        .submit(&AppSpec::new(FETCHES, "root.a", "ann"))
+        .unwrap();
+    engine
+}
+
+#[test]
+fn a_label_of_many_nodes_is_removed() {
+    let mut desk = Desk::of(with_label());
+    let (turns, removed) = beside_a_fetch(&mut desk, |desk| desk.remove_label("gpu"));
+    assert_eq!(removed, Ok(()));
+    // A node and the three queues are an item each.
+    assert!(turns >= LABELLED / 128, "{turns}");
+    let mut whole = with_label();
+    whole.remove_label("gpu").unwrap();
+    assert_eq!(StateView::of(desk.ledger()), StateView::of(whole.ledger()));
+    let again = alone(&mut desk, |desk| desk.remove_label("gpu"));
+    assert_eq!(again, Err(NodeError::Label("gpu".to_owned())));
+    let default = alone(&mut desk, |desk| desk.remove_label(""));
+    assert!(default.is_err());
+}
+
+/// Between two parts one node goes and another one comes with the label.
+#[test]
+fn nodes_that_come_and_go_while_their_label_is_removed() {
+    let mut desk = Desk::of(with_label());
+    let mut removed = desk.remove_label("gpu");
+    desk.turn();
+    let first = NodeName::new("n0", 1).unwrap();
+    assert_eq!(alone(&mut desk, |desk| desk.remove_node(first)), Ok(()));
+    let late = NodeSpec {
+        partition: "gpu".to_owned(),
+        ..NodeSpec::new(NodeName::new("late", 1).unwrap(), size())
+    };
+    assert_eq!(alone(&mut desk, |desk| desk.add_node(late)), Ok(()));
+    while removed.take().is_none() {
+        desk.turn();
+    }
+    let state = desk.ledger().state();
+    let default = state.partitions[PartitionId::DEFAULT].nodes.len();
+    assert_eq!((default, state.node_count), (LABELLED, LABELLED));
+}
+
+/// Opportunistic containers that one ask wants.
+const WAITING: i32 = 40_000;
+
+/// A large node has room for all of them.
+#[test]
+fn opportunistic_containers_are_placed_in_parts() {
+    let mut settings = settings();
+    settings.scheduler.opportunistic = Some(OpportunisticSettings::default());
+    let mut engine = Sequential::new(settings, &[]).unwrap();
+    let room = ResourceVector::of(&[1 << 30, 1 << 20]);
+    engine.add_node(&NodeSpec::new(node(), room)).unwrap();
+    for app in [LONG, FETCHES] {
+        engine.submit(&AppSpec::new(app, "root.a", "ann")).unwrap();
+    }
+    let mut desk = Desk::of(engine);
+    let asks = vec![Ask::anywhere(size(), WAITING)];
+    let (turns, asked) = beside_a_fetch(&mut desk, |desk| desk.ask_opportunistic(LONG, asks));
+    assert_eq!(asked, Ok(()));
+    assert!(turns >= 75, "{turns}");
+    assert_eq!(desk.ledger().opportunistic_waiting(LONG), 0);
+    let (turns, reply) = call(&mut desk, AskCall::default());
+    assert_eq!(reply.unwrap().allocated.len(), 40_000);
+    assert!(turns >= 75, "{turns}");
 }
 
 /// An application that ends between two parts of its call, and one that comes after it with the same number.

@@ -1,9 +1,10 @@
 //! A scheduler that measures its engine: every event of a call is there when the call returns.
 
 use capsched::api::{
-    AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, CommitOutcome, ContainerError,
-    ContainerId, Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec,
-    Rescheduler, RoundPart, Scheduler, Stepped, SubmitError, Submitted, Threaded, Waiting, waiting,
+    AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, CommitOutcome,
+    ContainerError, ContainerId, Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport,
+    NodeSpec, Rescheduler, RoundPart, Scheduler, Stepped, SubmitError, Submitted, Threaded,
+    Waiting, waiting,
 };
 use capsched::metrics::{HistogramSet, Interval, Phase};
 use capsched::time::{Clock, SystemClock};
@@ -195,6 +196,10 @@ impl Scheduler for Measured {
 
     fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
         self.call(|engine| engine.ask_gang(app, gang)).0
+    }
+
+    fn ask_opportunistic(&mut self, app: ApplicationId, asks: Vec<Ask>) -> Result<(), AskError> {
+        self.call(|engine| engine.ask_opportunistic(app, asks)).0
     }
 
     fn heartbeat(

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use capsched::api::{
-    AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
-    Event, Finding, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, RoundPart,
-    Scheduler, SettingsEditor, Stepped, SubmitError, Submitted, TreeSettings, refused_call,
-    refused_submission,
+    AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ContainerError,
+    ContainerId, Event, Finding, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport,
+    NodeSpec, RoundPart, Scheduler, SettingsEditor, Stepped, SubmitError, Submitted, TreeSettings,
+    refused_call, refused_submission,
 };
 use capsched::simulator::journal::{Call, Journaled, StateSnapshot};
 use capsched::simulator::{Driver, RunReport};
@@ -149,6 +149,17 @@ impl Scheduler for Watched<'_> {
     fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
         self.changed = true;
         let result = self.engine.ask_gang(app, gang);
+        if let Err(error) = &result {
+            let why = refused_call(error, &self.types);
+            self.onlooker.refused_call(self.now_ms, app, why);
+        }
+        self.gather();
+        result
+    }
+
+    fn ask_opportunistic(&mut self, app: ApplicationId, asks: Vec<Ask>) -> Result<(), AskError> {
+        self.changed = true;
+        let result = self.engine.ask_opportunistic(app, asks);
         if let Err(error) = &result {
             let why = refused_call(error, &self.types);
             self.onlooker.refused_call(self.now_ms, app, why);

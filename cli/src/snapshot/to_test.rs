@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use capsched::api::{ApplicationId, Closeness, Event, Scheduler as _, Stepped};
 use capsched::simulator::journal::{
-    AppCall, AskLine, Call, ChangeLine, GangCall, SnapshotHead, StateSnapshot, SubmitCall,
-    UpdateLine, reduced,
+    AppCall, AskLine, Call, ChangeLine, GangCall, OpportunisticCall, SnapshotHead, StateSnapshot,
+    SubmitCall, UpdateLine, reduced,
 };
 use serde_json::{Value, json};
 
@@ -229,6 +229,7 @@ fn written(out: &mut String, call: &Call) {
         Call::Submit(app) => submission(out, app),
         Call::Ask(call) => app_call(out, call),
         Call::Gang(call) => gang_call(out, call),
+        Call::Opportunistic(call) => opportunistic_call(out, call),
         Call::Finished { container } => {
             let container = container_id(*container);
             write!(out, "let _ = engine.container_finished({container});")
@@ -331,6 +332,16 @@ fn app_call(out: &mut String, call: &AppCall) -> std::fmt::Result {
         updates.join(", "),
         owned_list(&call.exclude),
         owned_list(&call.include)
+    )
+}
+
+fn opportunistic_call(out: &mut String, call: &OpportunisticCall) -> std::fmt::Result {
+    let asks: Vec<String> = call.asks.iter().map(ask).collect();
+    write!(
+        out,
+        "let _ = engine.ask_opportunistic(ApplicationId::new({}), vec![{}]);",
+        call.app,
+        asks.join(", ")
     )
 }
 

@@ -103,6 +103,11 @@ fn decision(event: &Event) -> Described {
             Some(gang.app.to_string()),
             serde_json::to_string(&gang.step).unwrap_or_default(),
         ),
+        Event::Opportunistic(of) => of_container(
+            of.step.name(),
+            &of.container,
+            format_args!("on {}", of.node),
+        ),
         other => (
             "other",
             None,

@@ -5,7 +5,7 @@ use crate::commit::{
     AppError, AskError, CommitOutcome, HeartbeatReply, NodeError, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::queue::{AppSpec, AskCall, AskReply, GangAsk, NodeReport, NodeSpec};
+use crate::queue::{AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec};
 use crate::runtime::Threaded;
 
 /// A threaded engine behind the scheduler trait: a round is one more look of the proposers where that counts
@@ -29,6 +29,10 @@ impl Scheduler for Threaded {
 
     fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
         Self::ask_gang(self, app, gang)
+    }
+
+    fn ask_opportunistic(&mut self, app: ApplicationId, asks: Vec<Ask>) -> Result<(), AskError> {
+        Self::ask_opportunistic(self, app, asks)
     }
 
     fn heartbeat(

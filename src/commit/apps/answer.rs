@@ -32,7 +32,8 @@ impl Ledger {
             reply.allocated.push(Granted {
                 container: container.id,
                 node: self.state.nodes[container.node].name.clone(),
-                size: container.size.get(),
+                size: self.containers.full_size(slot),
+                opportunistic: self.containers.is_opportunistic(slot),
                 priority: container.key.priority,
                 request_id: container.key.request_id,
             });

@@ -43,6 +43,8 @@ pub enum AskError {
     Constrained(String),
     /// A gang is out of range, or its key is in use.
     Gang(String),
+    /// Opportunistic containers are not enabled, or too many of them are asked for.
+    Opportunistic(String),
 }
 
 /// A size and the most that is allowed.
@@ -73,6 +75,7 @@ impl AskError {
             Self::TooManyAsks(_) => "too_many_asks",
             Self::Constrained(_) => "scheduling_request",
             Self::Gang(_) => "gang",
+            Self::Opportunistic(_) => "opportunistic",
         }
     }
 }
@@ -106,6 +109,7 @@ impl fmt::Display for AskError {
             Self::TooManyAsks(count) => write!(f, "{count} asks are more than {MAX_ASKS}"),
             Self::Constrained(reason) => write!(f, "scheduling request: {reason}"),
             Self::Gang(reason) => write!(f, "gang: {reason}"),
+            Self::Opportunistic(reason) => write!(f, "opportunistic containers: {reason}"),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! 2. Intern the places, take over changes of containers, end what is given back, lower the asks by what was
 //!    not fetched.
 //! 3. Take over the asks, then the scheduling requests, then the lists of places not to use.
-//! 4. Hand over new containers and changes of containers, and answer.
+//! 4. Place opportunistic containers that were asked for before.
+//! 5. Hand over new containers and changes of containers, and answer.
 //!
 //! Tests: `tests/inputs/requests.rs`.
 
@@ -35,6 +36,7 @@ enum AskStep {
     Asks,
     Requests,
     Shun,
+    Opportunistic,
     HandOver,
     Answered,
 }
@@ -172,11 +174,27 @@ impl Ledger {
         if progress.step == AskStep::Shun {
             self.update_blacklist(app, call, progress, budget);
         }
-        if progress.step == AskStep::HandOver && self.hand_over(app, reply, budget) {
+        if progress.step == AskStep::Opportunistic && self.place_opportunistic(app, budget) {
+            progress.go_to(AskStep::HandOver);
+        }
+        if progress.step == AskStep::HandOver {
+            self.finish_answer(app, progress, reply, budget);
+        }
+        Ok(progress.step == AskStep::Answered)
+    }
+
+    /// Hands over what is new, and fills the rest of the answer once all of that is in it.
+    fn finish_answer(
+        &mut self,
+        app: AppSlot,
+        progress: &mut AskProgress,
+        reply: &mut AskReply,
+        budget: &mut usize,
+    ) {
+        if self.hand_over(app, reply, budget) {
             self.answer(app, reply);
             progress.go_to(AskStep::Answered);
         }
-        Ok(progress.step == AskStep::Answered)
     }
 
     fn begin_ask(
@@ -390,7 +408,7 @@ impl Ledger {
             blacklist.retain(|name| fewer.binary_search(name).is_err());
         }
         if progress.done == all {
-            progress.go_to(AskStep::HandOver);
+            progress.go_to(AskStep::Opportunistic);
         }
     }
 }

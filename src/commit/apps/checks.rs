@@ -115,7 +115,7 @@ impl<'a> Checks<'a> {
     }
 
     /// Checks an ask; returns it with its size normalized. Its place is named later.
-    pub(super) fn checked(
+    pub(in crate::commit) fn checked(
         &self,
         queue: Option<QueueSlot>,
         ask: &Ask,

@@ -232,6 +232,7 @@ impl Ledger {
                 if asked.is_some_and(|asks| asks.count(NameId::ANY) > 0) {
                     return Err(UpdateRefusal::UpdateOutstandingError);
                 }
+                self.note_promoting(slot);
                 self.ask_to_grow(app, slot, key, size);
             }
             UpdateKind::Increase => {
@@ -363,6 +364,9 @@ impl Ledger {
         container.size = charged.into();
         let (id, node) = (container.id, container.node);
         let version = self.containers.count_change(slot, opportunistic);
+        if kind == UpdateKind::Promote {
+            self.follow_promotion(slot);
+        }
         if kind == UpdateKind::Increase {
             self.clock.note_increased((node, id), held);
         }
@@ -404,7 +408,11 @@ impl Ledger {
     pub(in crate::commit) fn release_auxiliary(&mut self, slot: ContainerSlot) {
         let container = self.container(slot);
         if container.is_auxiliary() && container.state == ContainerState::Allocated {
+            let (app, of) = (container.app, container.key.increases());
             self.end_container(slot, EndCause::Released);
+            if let Some(of) = of {
+                self.follow_demotion(app, of);
+            }
         }
     }
 }

@@ -128,6 +128,7 @@ impl Ledger {
         let container = self.container(slot);
         let (id, node, size) = (container.id, container.node, container.size.get());
         let (app, key, handed) = (container.app, container.key, container.handed);
+        self.opportunistic.take_off(node, slot);
         let row = &mut self.state.nodes[node];
         row.killable.retain(|killable| killable.container != id);
         row.free += size;

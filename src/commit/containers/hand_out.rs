@@ -28,7 +28,9 @@ impl Ledger {
     /// Hands a container to its application, whose node will launch it.
     pub(in crate::commit) fn acquire(&mut self, slot: ContainerSlot) {
         self.containers.acquire(slot);
-        self.clock.note_handed_out(self.containers.get(slot).id);
+        if self.follow_hand_out(slot) {
+            self.clock.note_handed_out(self.containers.get(slot).id);
+        }
     }
 
     /// Hands out the containers of which the present step added events.
@@ -40,6 +42,7 @@ impl Ledger {
         }
         let placed = self.outbox.new_events().filter_map(|event| match event {
             LedgerEvent::Allocated { container, .. } => Some(*container),
+            LedgerEvent::Opportunistic(event) => Some(event.container),
             _ => None,
         });
         for id in placed.collect::<Vec<_>>() {

@@ -120,6 +120,12 @@ impl Containers {
         changed.version
     }
 
+    /// Whether a container is opportunistic.
+    pub(in crate::commit) fn is_opportunistic(&self, slot: ContainerSlot) -> bool {
+        let changed = self.changed.get(&slot);
+        changed.is_some_and(|changed| changed.opportunistic.is_some())
+    }
+
     /// What a container runs with: its charged size, or that of an opportunistic container.
     pub(in crate::commit) fn full_size(&self, slot: ContainerSlot) -> ResourceVector {
         let opportunistic = self.changed(slot).opportunistic;

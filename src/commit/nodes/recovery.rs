@@ -200,6 +200,7 @@ impl Ledger {
                 opportunistic: running.opportunistic.then_some(full),
             };
             self.containers.set_changed(slot, changed);
+            self.note_opportunistic(slot);
         }
         self.containers.list_running(slot);
         let row = &mut self.state.nodes[node];

@@ -144,6 +144,7 @@ impl Ledger {
         self.state.epoch += 1;
         self.state.partitions[partition].total += total;
         self.state.partitions[partition].enter(slot);
+        self.opportunistic.enter_node(&self.state, slot);
         Ok(slot)
     }
 
@@ -200,6 +201,7 @@ impl Ledger {
         self.state.node_count = self.registry.node_count();
         self.history.totals_changed();
         self.state.partitions[partition].leave(slot);
+        self.opportunistic.leave_node(slot);
         if self.state.nodes[slot].labelled {
             self.history.keep_labelled(name.clone());
         }
@@ -331,6 +333,8 @@ impl Ledger {
         for container in self.containers.overcommitted(&self.state, slot) {
             self.outbox.follow_up(FollowUpEvent::Kill(container));
         }
+        self.settle_node_queue(slot);
+        self.shorten_node_queue(slot);
         reply
     }
 
@@ -397,6 +401,7 @@ impl Ledger {
         self.free_space(slot);
         self.containers.set_due(slot, false, false);
         self.containers.get_mut(slot).launched = false;
+        self.settle_node_queue(self.container(slot).node);
     }
 
     /// A live container by id, reservations excluded.
@@ -435,6 +440,7 @@ impl Ledger {
             if before != partition {
                 self.state.partitions[before].leave(slot);
                 self.state.partitions[partition].enter(slot);
+                self.opportunistic.regroup_node(&self.state, slot);
             }
         }
         update_cluster(&mut self.state, &mut self.leaves);

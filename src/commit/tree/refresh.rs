@@ -83,6 +83,7 @@ impl Tree<'_> {
         scheduler.calculator = self.state.calculator;
         scheduler.asynchronous = self.state.settings.asynchronous;
         scheduler.rules = self.state.settings.rules;
+        scheduler.opportunistic = self.state.settings.opportunistic;
         let leaves_legacy = self.state.settings.legacy_queue_mode && !scheduler.legacy_queue_mode;
         let calculator = self.state.calculator;
         self.state.minimum = calculator.known(&scheduler.minimum_allocation);

@@ -171,6 +171,12 @@ pub(super) const KEYS: &[KnownKey] = &[
     ),
     key(
         Site,
+        "yarn.nodemanager.opportunistic-containers-max-queue-length",
+        "0",
+        "Opportunistic containers that may wait on one node, at most 100,000; with 0 they are placed only where they start at once.",
+    ),
+    key(
+        Site,
         "yarn.resource-types",
         "",
         "Names of resource types beside `memory-mb` and `vcores`, separated by commas; at most 8 in all.",
@@ -222,6 +228,42 @@ pub(super) const KEYS: &[KnownKey] = &[
         "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
         "false",
         "Masters may run on idle nodes of shared labels.",
+    ),
+    key(
+        Site,
+        "yarn.resourcemanager.nm-container-queuing.load-comparator",
+        "QUEUE_LENGTH",
+        "How the load of nodes is compared for opportunistic containers; other values than `QUEUE_LENGTH` are ignored.",
+    ),
+    key(
+        Site,
+        "yarn.resourcemanager.nm-container-queuing.max-queue-length",
+        "15",
+        "The limit of queues on nodes is never above this.",
+    ),
+    key(
+        Site,
+        "yarn.resourcemanager.nm-container-queuing.min-queue-length",
+        "5",
+        "The limit of queues on nodes is never below this.",
+    ),
+    key(
+        Site,
+        "yarn.resourcemanager.nm-container-queuing.queue-limit-stdev",
+        "1.0",
+        "Standard deviations above the mean length, 0 to 100, from which the queue of a node is shortened.",
+    ),
+    key(
+        Site,
+        "yarn.resourcemanager.opportunistic-container-allocation.enabled",
+        "false",
+        "Applications may ask for opportunistic containers.",
+    ),
+    key(
+        Site,
+        "yarn.resourcemanager.opportunistic-container-allocation.nodes-used",
+        "10",
+        "Least loaded nodes that are looked at for one opportunistic container, at least 1.",
     ),
     key(
         Site,

@@ -37,7 +37,7 @@ const RICH: [&str; 25] = [
     "resource-calculator=org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
 ];
 
-const RICH_SITE: [&str; 7] = [
+const RICH_SITE: [&str; 8] = [
     "yarn.resource-types=gpu",
     "yarn.node-labels.enabled=true",
     "yarn.resourcemanager.scheduler.monitor.enable=true",
@@ -45,6 +45,7 @@ const RICH_SITE: [&str; 7] = [
     "yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.enabled=true",
     "yarn.resourcemanager.monitor.capacity.preemption.preemption-to-balance-queue-after-satisfied.enabled=true",
     "capsched.reservation-timeout-ms=1000",
+    "yarn.resourcemanager.opportunistic-container-allocation.enabled=true",
 ];
 
 fn source(pairs: &[&str], prefix: &str, layer: Layer) -> ConfigSource {

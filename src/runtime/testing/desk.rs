@@ -8,14 +8,16 @@ use crate::commit::{
     RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName};
-use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, TreeSettings};
+use crate::queue::{AppSpec, Ask, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::runtime::Sequential;
 use crate::runtime::committer::Committer;
 use crate::runtime::handles::command::{AskBatch, Command};
 use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
 use crate::runtime::handles::reply::{Reply, reply};
 use crate::runtime::handles::start::{Mode, Running};
-use crate::runtime::long_changes::{KillAll, MoveAll, RoundUnderWay};
+use crate::runtime::long_changes::{
+    AskOpportunistic, KillAll, MoveAll, RemoveLabel, RoundUnderWay,
+};
 use crate::runtime::operations::LedgerChange;
 use crate::runtime::parts::EngineParts;
 use crate::sync::InboxSender;
@@ -107,6 +109,12 @@ impl Desk {
         self.send(|reply| Command::FinishApp(app, reply))
     }
 
+    /// Sends the registration of a node.
+    #[must_use]
+    pub fn add_node(&self, node: NodeSpec) -> DeskAnswer<Result<(), NodeError>> {
+        self.send(|reply| Command::AddNode(node, reply))
+    }
+
     /// Sends the removal of a node.
     #[must_use]
     pub fn remove_node(&self, node: NodeName) -> DeskAnswer<Result<(), NodeError>> {
@@ -137,6 +145,24 @@ impl Desk {
     pub fn move_all_apps(&self, from: &str, to: &str) -> DeskAnswer<Result<MovedApps, AppError>> {
         let mut moving = MoveAll::of(from, to);
         self.send_in_parts(move |engine, budget| moving.go_on(engine, budget))
+    }
+
+    /// Sends asks for opportunistic containers.
+    #[must_use]
+    pub fn ask_opportunistic(
+        &self,
+        app: ApplicationId,
+        asks: Vec<Ask>,
+    ) -> DeskAnswer<Result<(), AskError>> {
+        let mut asking = AskOpportunistic::of(app, asks);
+        self.send_in_parts(move |engine, budget| asking.go_on(engine, budget))
+    }
+
+    /// Sends the removal of a label.
+    #[must_use]
+    pub fn remove_label(&self, label: &str) -> DeskAnswer<Result<(), NodeError>> {
+        let mut removing = RemoveLabel::of(label);
+        self.send_in_parts(move |engine, budget| removing.go_on(engine, budget))
     }
 
     fn send_in_parts<T: Send + 'static>(

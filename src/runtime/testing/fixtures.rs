@@ -17,6 +17,7 @@ pub(in crate::runtime) fn settings() -> SchedulerSettings {
     SchedulerSettings {
         corrects_asks: false,
         mends: Default::default(),
+        opportunistic: None,
         rules: Default::default(),
         resource_types: Vec::new(),
         resource_units: Vec::new(),

@@ -147,6 +147,7 @@ fn handing_over_twice_or_negative_headroom_is_found() {
             size: ResourceVector::of(&[4, 1]),
             priority: 1,
             request_id: 0,
+            opportunistic: false,
         }],
         ..AskReply::default()
     };

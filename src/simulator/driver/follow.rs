@@ -218,11 +218,12 @@ impl Driver<dyn Scheduler + '_> {
             } => self.allocated(*container, node, *request_id),
             Event::Reserved { .. } => self.counts.reserved += 1,
             // Who drives the applications has none that end by themselves but by what it drives.
-            // None of them changes containers either.
+            // None of them changes containers or asks for opportunistic ones either.
             Event::ReservationMoved { .. }
             | Event::MasterLost { .. }
             | Event::AppEnded { .. }
-            | Event::Updated { .. } => {}
+            | Event::Updated { .. }
+            | Event::Opportunistic(_) => {}
             Event::Gang(gang) => self.gang_stepped(gang),
             Event::Released { container, reason } => self.released(*container, *reason),
             Event::MasterStarted { app, container } => {
@@ -323,6 +324,7 @@ const fn moves_a_container(event: &Event) -> bool {
         | Event::MasterStarted { .. }
         | Event::MasterLost { .. }
         | Event::AppEnded { .. }
-        | Event::Gang(_) => false,
+        | Event::Gang(_)
+        | Event::Opportunistic(_) => false,
     }
 }

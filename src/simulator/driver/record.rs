@@ -6,7 +6,8 @@ use std::io::Write;
 
 use super::jobs::JobLine;
 use crate::api::{
-    ApplicationId, Event, GangEvent, GangStep, MAX_TYPES, ReleaseReason, ResourceVector,
+    ApplicationId, Event, GangEvent, GangStep, MAX_TYPES, OpportunisticEvent, ReleaseReason,
+    ResourceVector,
 };
 use crate::simulator::statistics::Tally;
 use crate::simulator::workload::TaskGroup;
@@ -133,11 +134,15 @@ fn changed(
     }
 }
 
-/// The line of an application that ended though nobody called for that, or of a gang.
+/// The line of an application that ended though nobody called for that, of a gang or of an opportunistic container.
 fn app_event(at_ms: u64, event: &Event) -> serde_json::Value {
     let (app, cause) = match event {
         Event::Gang(gang) => {
             return serde_json::json!({"at_ms": at_ms, "did": "gang", "of": gang});
+        }
+        Event::Opportunistic(of) => {
+            return serde_json::json!({"at_ms": at_ms, "did": of.step.name(),
+                "container": of.container.to_string(), "node": of.node.to_string()});
         }
         Event::MasterLost { app } => (Some(app), "master_lost"),
         Event::AppEnded { app, cause } => (Some(app), cause.name()),
@@ -187,6 +192,11 @@ impl DecisionHash {
             GangStep::Holds { .. } => b"h",
             GangStep::Expired { .. } => b"x",
         });
+    }
+
+    fn opportunistic(&mut self, of: &OpportunisticEvent) {
+        self.bytes(of.step.name().as_bytes());
+        self.held(b"O", of.container, &of.node, &of.size);
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
@@ -257,6 +267,7 @@ impl DecisionHash {
             Event::MasterLost { app } => self.app(b"L", *app),
             Event::AppEnded { app, .. } => self.app(b"E", *app),
             Event::Gang(gang) => self.gang(gang),
+            Event::Opportunistic(of) => self.opportunistic(of),
         }
     }
 }

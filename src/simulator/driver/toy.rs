@@ -88,6 +88,7 @@ impl Toy {
                     size: want.size,
                     priority: want.priority,
                     request_id: want.request_id,
+                    opportunistic: false,
                 });
             }
             want.count -= 1;

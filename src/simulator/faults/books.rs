@@ -295,11 +295,10 @@ impl Books {
                 ..
             } => self.ended(*container, node, *ending),
             Decision::MasterStarted { container, .. } => {
-                if let Some(id) = container {
-                    let Some(held) = self.live.get_mut(id) else {
-                        return fault("K6", format!("the master {id} does not live"));
-                    };
-                    held.fetched = true;
+                let Some(id) = container else { return Ok(()) };
+                match self.live.get_mut(id) {
+                    Some(held) => held.fetched = true,
+                    None => return fault("K6", format!("the master {id} does not live")),
                 }
                 Ok(())
             }
@@ -307,7 +306,8 @@ impl Books {
                 self.apps.remove(app);
                 Ok(())
             }
-            Decision::Rejected { .. } | Decision::Gang(_) | Decision::Updated { .. } => Ok(()),
+            Decision::Rejected { .. } | Decision::Gang(_) | Decision::Opportunistic(_) => Ok(()),
+            Decision::Updated { .. } => Ok(()),
         }
     }
 

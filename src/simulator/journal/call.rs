@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::gang_call::GangCall;
+use super::opportunistic_call::OpportunisticCall;
 use crate::api::{
     AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, ContainerChange, ContainerId,
     ContainerUpdate, NodeName, NodeReport, NodeSpec, ResourceVector, Scheduler,
@@ -36,6 +37,8 @@ pub enum Call {
     Submit(Box<SubmitCall>),
     /// [`Scheduler::ask`].
     Ask(Box<AppCall>),
+    /// [`Scheduler::ask_opportunistic`].
+    Opportunistic(Box<OpportunisticCall>),
     /// [`Scheduler::ask_gang`].
     Gang(Box<GangCall>),
     /// [`Scheduler::heartbeat`].
@@ -161,6 +164,34 @@ pub struct AskLine {
     pub label: Option<String>,
 }
 
+impl AskLine {
+    pub(super) fn of(ask: &Ask) -> Self {
+        Self {
+            priority: ask.priority,
+            id: ask.request_id,
+            place: ask.place.clone(),
+            size: amounts_of(&ask.size),
+            count: ask.count,
+            relax: ask.relax_locality,
+            label: ask.partition.clone(),
+        }
+    }
+
+    /// The ask as the scheduler takes it.
+    #[must_use]
+    pub fn ask(&self) -> Ask {
+        Ask {
+            priority: self.priority,
+            request_id: self.id,
+            place: self.place.clone(),
+            size: vector(&self.size),
+            count: self.count,
+            relax_locality: self.relax,
+            partition: self.label.clone(),
+        }
+    }
+}
+
 /// One change of a container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -281,15 +312,6 @@ impl Call {
 
     /// A call of an application.
     pub(super) fn of_call(app: ApplicationId, call: &AskCall) -> Self {
-        let line = |ask: &Ask| AskLine {
-            priority: ask.priority,
-            id: ask.request_id,
-            place: ask.place.clone(),
-            size: amounts_of(&ask.size),
-            count: ask.count,
-            relax: ask.relax_locality,
-            label: ask.partition.clone(),
-        };
         let constrained = |ask: &ConstrainedAsk| ConstrainedLine {
             priority: ask.priority,
             id: ask.request_id,
@@ -300,7 +322,7 @@ impl Call {
         };
         Self::Ask(Box::new(AppCall {
             app: app.sequence,
-            asks: call.asks.iter().map(line).collect(),
+            asks: call.asks.iter().map(AskLine::of).collect(),
             constrained: call.constrained.iter().map(constrained).collect(),
             release: call.release.clone(),
             updates: call.updates.iter().map(UpdateLine::of).collect(),
@@ -332,6 +354,7 @@ impl Call {
             Self::Submit(app) => drop(engine.submit(app.spec())),
             Self::Ask(call) => drop(engine.ask(ApplicationId::new(call.app), call.call())),
             Self::Gang(call) => drop(engine.ask_gang(ApplicationId::new(call.app), call.gang())),
+            Self::Opportunistic(call) => call.make(engine),
             Self::Finished { container: of } => drop(engine.container_finished(container(*of))),
             Self::FinishApp { app } => drop(engine.finish_app(ApplicationId::new(*app))),
             Self::Schedule {} => {
@@ -397,6 +420,7 @@ impl Call {
         match self {
             Self::Submit(app) => Some(app.app),
             Self::Ask(call) => Some(call.app),
+            Self::Opportunistic(call) => Some(call.app),
             Self::Finished { container } => Some(container.0),
             Self::FinishApp { app } => Some(*app),
             _ => None,
@@ -449,15 +473,6 @@ impl AppCall {
     /// The call as the scheduler takes it.
     #[must_use]
     pub fn call(&self) -> AskCall {
-        let ask = |line: &AskLine| Ask {
-            priority: line.priority,
-            request_id: line.id,
-            place: line.place.clone(),
-            size: vector(&line.size),
-            count: line.count,
-            relax_locality: line.relax,
-            partition: line.label.clone(),
-        };
         let constrained = |line: &ConstrainedLine| ConstrainedAsk {
             priority: line.priority,
             request_id: line.id,
@@ -467,7 +482,7 @@ impl AppCall {
             constraint: line.constraint.clone(),
         };
         AskCall {
-            asks: self.asks.iter().map(ask).collect(),
+            asks: self.asks.iter().map(AskLine::ask).collect(),
             constrained: self.constrained.iter().map(constrained).collect(),
             release: self.release.clone(),
             updates: self.updates.iter().map(UpdateLine::update).collect(),

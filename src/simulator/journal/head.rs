@@ -10,7 +10,7 @@ use crate::config::{self, Loaded, Options, Properties};
 
 /// Beginnings of the properties that a snapshot keeps: those that decisions depend on. Everything else of a
 /// site, such as passwords and addresses, is left out.
-const KEPT: [&str; 10] = [
+const KEPT: [&str; 13] = [
     "yarn.scheduler.",
     "yarn.resource-types",
     "yarn.cluster.max-application-priority",
@@ -20,6 +20,9 @@ const KEPT: [&str; 10] = [
     "yarn.resourcemanager.placement-constraints.",
     "yarn.resourcemanager.node-labels.am.",
     "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",
+    "yarn.resourcemanager.opportunistic-container-allocation.",
+    "yarn.resourcemanager.nm-container-queuing.",
+    "yarn.nodemanager.opportunistic-containers-max-queue-length",
     "capsched.mend.",
 ];
 

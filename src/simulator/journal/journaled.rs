@@ -2,9 +2,9 @@
 
 use super::call::Call;
 use crate::api::{
-    AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
-    Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, RoundPart,
-    Scheduler, SubmitError, Submitted,
+    AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ContainerError,
+    ContainerId, Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec,
+    RoundPart, Scheduler, SubmitError, Submitted,
 };
 
 /// A scheduler with the journal of every call that may change what it decides.
@@ -61,6 +61,11 @@ impl<S: Scheduler> Scheduler for Journaled<S> {
     fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
         self.calls.push(Call::of_gang(app, &gang));
         self.scheduler.ask_gang(app, gang)
+    }
+
+    fn ask_opportunistic(&mut self, app: ApplicationId, asks: Vec<Ask>) -> Result<(), AskError> {
+        self.calls.push(Call::of_opportunistic(app, &asks));
+        self.scheduler.ask_opportunistic(app, asks)
     }
 
     fn heartbeat(

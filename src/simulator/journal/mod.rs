@@ -8,6 +8,7 @@ mod file;
 mod gang_call;
 mod head;
 mod journaled;
+mod opportunistic_call;
 mod reduce;
 
 pub use call::{AppCall, AskLine, Call, ChangeLine, ConstrainedLine, SubmitCall, UpdateLine};
@@ -15,4 +16,5 @@ pub use file::{SnapshotError, StateSnapshot};
 pub use gang_call::GangCall;
 pub use head::SnapshotHead;
 pub use journaled::Journaled;
+pub use opportunistic_call::OpportunisticCall;
 pub use reduce::reduced;

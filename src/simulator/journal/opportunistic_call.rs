@@ -1,0 +1,34 @@
+//! An ask for opportunistic containers as it is kept in a journal.
+
+use serde::{Deserialize, Serialize};
+
+use super::call::{AskLine, Call};
+use crate::api::{ApplicationId, Ask, Scheduler};
+
+/// Asks for opportunistic containers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpportunisticCall {
+    /// The application.
+    pub app: u32,
+    /// The asks.
+    pub asks: Vec<AskLine>,
+}
+
+impl OpportunisticCall {
+    /// Makes the call; what it came to is not looked at.
+    pub(super) fn make(&self, engine: &mut impl Scheduler) {
+        let asks = self.asks.iter().map(AskLine::ask).collect();
+        drop(engine.ask_opportunistic(ApplicationId::new(self.app), asks));
+    }
+}
+
+impl Call {
+    /// Asks for opportunistic containers.
+    pub(super) fn of_opportunistic(app: ApplicationId, asks: &[Ask]) -> Self {
+        Self::Opportunistic(Box::new(OpportunisticCall {
+            app: app.sequence,
+            asks: asks.iter().map(AskLine::of).collect(),
+        }))
+    }
+}
