@@ -66,6 +66,7 @@ fn write(writer: &mut Writer, decision: &Decision, types: usize) {
         | Decision::Updated { .. }
         | Decision::MasterStarted { .. }
         | Decision::MasterLost { .. }
-        | Decision::Gang(_) => {}
+        | Decision::Gang(_)
+        | Decision::Opportunistic(_) => {}
     }
 }
