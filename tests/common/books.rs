@@ -168,6 +168,7 @@ impl Books {
             Decision::AppEnded { app, .. } => panic!("{app} has no limit of its lifetime"),
             Decision::Updated { container, .. } => panic!("{container} was not to change"),
             Decision::Gang(gang) => panic!("{} asks for no gang", gang.app),
+            Decision::Opportunistic(of) => panic!("{} is not asked for", of.container),
         }
     }
 

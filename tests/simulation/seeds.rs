@@ -248,6 +248,7 @@ impl Oracle {
             | Decision::MasterLost { .. }
             | Decision::AppEnded { .. }
             | Decision::Updated { .. }
+            | Decision::Opportunistic(_)
             | Decision::Gang(_) => {}
         }
     }
