@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 
+use crate::bad_calls::Dice;
 use crate::support::{
     Host, Records, amounts, app_of, busy, c, call_of, error_text, error_word, gang_of, node_of,
     refused, size, text, update_of,
@@ -281,6 +282,12 @@ fn gangs_that_make_no_sense_are_refused() {
             host.gang(1, &wrong)
         });
     }
+}
+
+#[test]
+fn gangs_of_nobody_and_of_no_struct_are_refused() {
+    let (host, _) = busy();
+    let gang = gang_of(2, 1024);
     refused(&host, CAPSCHED_ERR_UNKNOWN, "an application", || {
         host.gang(99, &gang)
     });
@@ -417,4 +424,46 @@ fn hosts_of_version_1_call_with_shorter_structs() {
     assert_eq!((kind(0), kind(1)), (CAPSCHED_ALLOCATED, CAPSCHED_ALLOCATED));
     assert!(bytes[2 * whole..].iter().all(|&byte| byte == 0xaa));
     assert!(host.json(capsched_state_json).contains("root.a"));
+}
+
+/// Numbers without a sense: a code, never a panic, and a refusal changes nothing.
+#[test]
+fn random_changes_and_gangs_are_answered_by_codes() {
+    let (host, _) = busy();
+    let mut dice = Dice(9);
+    for round in 0..200 {
+        let amounts: [i64; CAPSCHED_TYPES] = std::array::from_fn(|_| dice.roll().cast_signed());
+        let before = host.hash();
+        let change = UpdateRecord {
+            container: dice.word() % 4,
+            version: dice.word() % 2,
+            change: dice.word() % 6,
+            amounts,
+            ..update_of(1, 0, 0, 0)
+        };
+        let gang = GangRecord {
+            priority: dice.word().cast_signed(),
+            request_id: dice.roll().cast_signed(),
+            minimum: dice.word(),
+            elastic: dice.word(),
+            within_ms: dice.roll(),
+            close: dice.word() % 4,
+            flags: dice.word() % 3,
+            amounts,
+            ..gang_of(1, 1)
+        };
+        let app = dice.word() % 3;
+        let code = match round % 2 {
+            0 => host.change(app, &[change]).0,
+            _ => host.gang(app, &gang),
+        };
+        assert!(
+            (CAPSCHED_ERR_REFUSED..=CAPSCHED_OK).contains(&code),
+            "{round}: {code} {}",
+            error_text()
+        );
+        if code != CAPSCHED_OK {
+            assert_eq!(host.hash(), before, "{round}");
+        }
+    }
 }
