@@ -19,6 +19,7 @@ mod machines;
     expect(dead_code, reason = "the screens read what is left")
 )]
 mod moments;
+mod network;
 mod output;
 mod pages;
 mod parity;
@@ -27,6 +28,7 @@ mod recipe;
 mod reference;
 mod replay;
 mod report;
+mod router;
 mod serve;
 mod simulate;
 mod sink;
@@ -115,6 +117,8 @@ enum Command {
     Simulate(simulate::Args),
     /// Run a resource manager with a page, over a simulated cluster or over real files.
     Serve(Box<serve::Args>),
+    /// Send applications to the cells of their queues: one address before several servers.
+    Router(Box<router::Args>),
     /// Check a data directory of `capsched serve`.
     Fsck(fsck::Args),
     /// Simulate node agents of a server, over gRPC.
@@ -169,6 +173,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::HadoopDemo(args) => hadoop::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Router(args) => router::run(&args),
         Command::Fsck(args) => fsck::run(&args),
         Command::NodeAgent(args) => machines::agents(&args),
         Command::App(args) => machines::apps(&args),

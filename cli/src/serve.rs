@@ -2,9 +2,6 @@
 
 mod standby;
 
-use std::fs;
-use std::io::IsTerminal;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,10 +10,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use capsched::api::{Mode, ModeKind};
 use capsched::config::{self, ConfigSource, Layer, Options};
-use capsched_server::daemon::{Background, Daemon, ServeOptions, ServeProblem, Serving, TlsFiles};
+use capsched_server::daemon::{Background, Daemon, Serving};
 use capsched_server::demo::{self, ADMINISTRATOR, Demo, DemoOptions};
 use capsched_server::rm::{ResourceManager, Setup};
-use capsched_server::security::{AccessLimits, Authentication, Hosts, JwtKey, Tokens, new_token};
 use capsched_server::store::{
     Durability, Durable, DurableFailure, EmbeddedStore, KeepOptions, Store,
 };
@@ -25,12 +21,10 @@ use serde_json::json;
 use standby::Interfaces;
 
 use crate::machines::{GrpcArgs, Listening};
+use crate::network::{Network, Users, log_to_standard_error, refused, runtime, signalled};
 use crate::output::{Problem, line, note};
 use crate::reference::ReferenceArg;
 use crate::values::{mode, seed};
-
-/// Longest file of tokens or of a key, in bytes.
-const LONGEST: u64 = 16 << 20;
 
 /// How long nodes have to register again after a start.
 // As yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms.
@@ -108,49 +102,6 @@ struct Simulated {
     seed: u64,
 }
 
-#[derive(clap::Args, Debug)]
-#[command(next_help_heading = "Network")]
-struct Network {
-    /// Where to listen; port 0 lets the system choose.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8088")]
-    listen: SocketAddr,
-    /// A further host name that is answered; localhost and addresses always are.
-    #[arg(long, value_name = "NAME")]
-    host_name: Vec<String>,
-    /// Certificate chain in PEM form.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// Its key in PEM form.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-    /// Clients must show a certificate of this authority, in PEM form.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_client_ca: Option<PathBuf>,
-    /// Listen on other addresses than loopback without encryption, behind a proxy that encrypts.
-    #[arg(long)]
-    insecure_plain: bool,
-    /// Requests a second of one peer; 0: no limit.
-    #[arg(long, value_name = "N", default_value_t = 500)]
-    rate_limit: u32,
-}
-
-#[derive(clap::Args, Debug)]
-#[command(next_help_heading = "Users")]
-struct Users {
-    /// Static tokens: lines of user, SHA-256 of the token, and the end in s of the Unix epoch if any.
-    #[arg(long, value_name = "FILE")]
-    tokens: Option<PathBuf>,
-    /// Key of signed tokens (JWT): a public key in PEM form, or the secret of HS256.
-    #[arg(long, value_name = "FILE")]
-    jwt_key: Option<PathBuf>,
-    /// Audience that a signed token must name.
-    #[arg(long, value_name = "NAME", requires = "jwt_key")]
-    jwt_audience: Option<String>,
-    /// Believe the name in `user.name`, without any proof: everybody can be everybody.
-    #[arg(long, conflicts_with_all = ["tokens", "jwt_key"])]
-    insecure_simple: bool,
-}
-
 fn durability(text: &str) -> Result<Durability, String> {
     text.parse()
 }
@@ -174,7 +125,8 @@ fn speed(text: &str) -> Result<u64, String> {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     log_to_standard_error(args.log);
-    let (options, token) = args.options()?;
+    let made = args.demo.then_some(ADMINISTRATOR);
+    let (options, token) = args.network.options(&args.users, made)?;
     let serving = Serving::listen(&options).map_err(refused)?;
     let machines = args.machines.listen(&options).map_err(refused)?;
     if let Some(address) = &args.store {
@@ -204,12 +156,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let machines = machines.map(|machines| (machines, rm));
     runtime.block_on(serve(args, serving, machines, daemon, token.as_deref()))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn runtime() -> Result<tokio::runtime::Runtime> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let built = builder.worker_threads(2).enable_all().build();
-    built.context("threads cannot be started")
 }
 
 /// Serves both interfaces until a signal ends them.
@@ -280,76 +226,7 @@ fn end_recovery(durable: &Durable) -> Result<()> {
     Ok(())
 }
 
-/// Ends with the first signal that is to end the server. Signals are taken from the call on.
-#[cfg(unix)]
-fn signalled() -> std::io::Result<impl Future<Output = ()> + Send> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
-}
-
-#[cfg(not(unix))]
-fn signalled() -> std::io::Result<impl Future<Output = ()> + Send> {
-    Ok(async {
-        // Where it cannot be awaited, the system ends the process.
-        let _ = tokio::signal::ctrl_c().await;
-    })
-}
-
-fn log_to_standard_error(level: tracing::Level) {
-    let log = tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    // A second log would be one of a test within this process.
-    let _ = log.try_init();
-}
-
-/// An address that must not be listened on is a problem of what was given.
-fn refused(problem: ServeProblem) -> anyhow::Error {
-    match problem {
-        ServeProblem::Bind(_) => Problem(problem.to_string()).into(),
-        other => other.into(),
-    }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    let shown = path.display().to_string();
-    let size = fs::metadata(path).with_context(|| shown.clone())?.len();
-    if size > LONGEST {
-        return Err(Problem(format!("{shown}: the file is longer than {LONGEST} bytes")).into());
-    }
-    fs::read(path).with_context(|| shown)
-}
-
 impl Args {
-    /// How to listen; with a token that was made, if there is no other way to prove a name.
-    fn options(&self) -> Result<(ServeOptions, Option<String>)> {
-        let (authentication, token) = self.users.authentication(self.demo)?;
-        let mut options = ServeOptions::at(self.network.listen);
-        options.authentication = authentication;
-        options.hosts = Hosts::and(self.network.host_name.iter().cloned());
-        options.plain_is_fine = self.network.insecure_plain;
-        options.limits = AccessLimits {
-            per_second: self.network.rate_limit,
-            ..AccessLimits::default()
-        };
-        if let (Some(certificates), Some(key)) = (&self.network.tls_cert, &self.network.tls_key) {
-            options.tls = Some(TlsFiles {
-                certificates: certificates.clone(),
-                key: key.clone(),
-                client_ca: self.network.tls_client_ca.clone(),
-            });
-        }
-        Ok((options, token))
-    }
-
     fn mode(&self) -> Mode {
         let threads = usize::from(self.threads);
         match self.mode.unwrap_or(ModeKind::Global) {
@@ -403,18 +280,6 @@ impl Args {
         }
     }
 
-    /// The address that other servers name as the leader's.
-    fn advertised(&self, serving: &Serving) -> String {
-        let page = serving.page();
-        let base = page.trim_end_matches("/ui/");
-        match (self.network.host_name.first(), base.split_once("://")) {
-            (Some(name), Some((scheme, _))) => {
-                format!("{scheme}://{name}:{}", serving.address().port())
-            }
-            _ => base.to_owned(),
-        }
-    }
-
     /// The resource manager, with what keeps its changes unless its cluster is simulated.
     fn resource_manager(&self) -> Result<(Arc<ResourceManager>, Option<Arc<Durable>>)> {
         if self.demo {
@@ -456,37 +321,6 @@ impl Args {
             ));
         }
         note("Ctrl-C ends the server.");
-    }
-}
-
-impl Users {
-    fn authentication(&self, demo: bool) -> Result<(Authentication, Option<String>)> {
-        let mut found = Authentication::none();
-        if let Some(path) = &self.tokens {
-            let text = String::from_utf8_lossy(&read(path)?).into_owned();
-            let wrong = |error| Problem(format!("{}: {error}", path.display()));
-            let tokens = Tokens::read(&text).map_err(wrong)?;
-            if tokens.is_empty() {
-                return Err(Problem(format!("{}: there is no token in it", path.display())).into());
-            }
-            found = found.with_tokens(tokens);
-        }
-        if let Some(path) = &self.jwt_key {
-            let wrong = |error| Problem(format!("{}: {error}", path.display()));
-            let key = JwtKey::read(&read(path)?, self.jwt_audience.as_deref());
-            found = found.with_jwt(key.map_err(wrong)?);
-        }
-        if self.insecure_simple {
-            return Ok((found.with_bare_names(), None));
-        }
-        if demo && !found.proves() {
-            let token = new_token().context("the system gives no random bytes")?;
-            return Ok((
-                found.with_tokens(Tokens::one(ADMINISTRATOR, &token)),
-                Some(token),
-            ));
-        }
-        Ok((found, None))
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | module | what it owns |
 //! |---|---|
+//! | [`cells`] | a router before several clusters: what `capsched router` runs |
 //! | [`conf`] | the scheduler's configuration: changes, versions, log, roll back |
 //! | [`daemon`] | routes, layers, the address that is listened on |
 //! | [`demo`] | a simulated cluster that lives |
@@ -15,6 +16,7 @@
 //! | [`replay`] | recorded scenes of the REST interface, played and compared |
 //! | [`rest`] | YARN's REST interface in the wire formats of Hadoop 3.4 and 3.5 |
 
+pub mod cells;
 pub mod conf;
 pub mod daemon;
 pub mod demo;

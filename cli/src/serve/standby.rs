@@ -9,8 +9,9 @@ use capsched_server::daemon::{Background, Daemon, ServeOptions, Serving, Standby
 use capsched_server::rm::ResourceManager;
 use capsched_server::store::{Durable, Lead, Standby, Store, open_shared};
 
-use super::{Args, durable_failed, end_recovery, signalled};
+use super::{Args, durable_failed, end_recovery};
 use crate::machines::Listening;
+use crate::network::signalled;
 
 /// Longest wait of a standby between two looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -110,7 +111,7 @@ pub(super) async fn serve(args: &Args, address: &str, interfaces: Interfaces) ->
         options,
     } = interfaces;
     args.report(&serving, machines.as_ref(), None);
-    let (who, stop) = (args.advertised(&serving), serving.stopper());
+    let (who, stop) = (args.network.advertised(&serving), serving.stopper());
     let page = StandbyPage::default();
     let switch = Switch::new(page.router());
     let served = tokio::spawn(serving.run(switch.router()));

@@ -13,7 +13,7 @@ use crate::metrics::{Metrics, StoreFigures, StoreWatch};
 use crate::page::{Page, PendingWatch};
 use crate::rest::{self, Shared};
 use crate::rm::ResourceManager;
-use crate::security::Access;
+use crate::security::{Access, Authority};
 use crate::store::Durable;
 
 /// A resource manager with its page, its metrics, its health and its rules of access.
@@ -38,8 +38,9 @@ impl Daemon {
     /// A daemon around a resource manager.
     #[must_use]
     pub fn new(rm: Arc<ResourceManager>, options: &ServeOptions) -> Self {
+        let authority: Arc<dyn Authority> = Arc::<ResourceManager>::clone(&rm);
         let access = Access::new(
-            Arc::clone(&rm),
+            authority,
             options.authentication.clone(),
             options.anonymous_reads(),
             options.hosts.clone(),

@@ -15,5 +15,6 @@ pub use background::Background;
 pub(crate) use connections::Counted;
 pub use options::{ServeOptions, ServeProblem, TlsFiles};
 pub use routes::{Parts, router};
+pub(crate) use routes::{guarded, timed};
 pub use serve::Serving;
 pub use switch::{StandbyPage, Switch};

@@ -38,20 +38,26 @@ pub struct Parts {
 
 /// All routes. A request goes through the rules of access first, then through its limits.
 pub fn router(parts: Parts) -> Router {
-    let timed = parts
+    let routes = parts
         .rest
         .merge(parts.page.router())
         .merge(parts.metrics.router())
         .merge(parts.health.router())
-        .merge(openapi::router())
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::GATEWAY_TIMEOUT,
-            PATIENCE,
-        ));
-    timed
-        .merge(parts.page.streams())
+        .merge(openapi::router());
+    guarded(timed(routes).merge(parts.page.streams()), parts.access)
+}
+
+/// The same routes with a limit of the time until an answer begins.
+pub(crate) fn timed(routes: Router) -> Router {
+    let status = StatusCode::GATEWAY_TIMEOUT;
+    routes.layer(TimeoutLayer::with_status_code(status, PATIENCE))
+}
+
+/// The same routes behind the rules of access, with a limit of the body and the headers of every answer.
+pub(crate) fn guarded(routes: Router, access: Arc<Access>) -> Router {
+    routes
         .layer(axum::extract::DefaultBodyLimit::max(BODY))
         .layer(RequestBodyLimitLayer::new(BODY))
-        .layer(from_fn_with_state(parts.access, guard))
+        .layer(from_fn_with_state(access, guard))
         .layer(from_fn(with_headers))
 }

@@ -17,7 +17,7 @@ pub type Check = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 /// The health of a server.
 #[derive(Clone)]
 pub struct Health {
-    rm: Arc<ResourceManager>,
+    live: Arc<Vec<(&'static str, Check)>>,
     checks: Arc<Vec<(&'static str, Check)>>,
     stops: Arc<AtomicBool>,
 }
@@ -48,8 +48,18 @@ impl Health {
     /// The health of a resource manager, with further parts that have to be ready, such as its store.
     #[must_use]
     pub fn new(rm: Arc<ResourceManager>, checks: Vec<(&'static str, Check)>) -> Self {
+        let engine: Check = Arc::new(move || {
+            let runs = rm.engine().is_running();
+            (!runs).then(|| "the engine has ended".to_owned())
+        });
+        Self::of(vec![("engine", engine)], checks)
+    }
+
+    /// The health of a server that lives while the first parts are fine, and is ready while all are.
+    #[must_use]
+    pub fn of(live: Vec<(&'static str, Check)>, checks: Vec<(&'static str, Check)>) -> Self {
         Self {
-            rm,
+            live: Arc::new(live),
             checks: Arc::new(checks),
             stops: Arc::new(AtomicBool::new(false)),
         }
@@ -69,9 +79,8 @@ impl Health {
     }
 
     fn live(&self) -> Vec<Part> {
-        let runs = self.rm.engine().is_running();
-        let reason = (!runs).then(|| "the engine has ended".to_owned());
-        vec![part("engine", reason)]
+        let parts = self.live.iter();
+        parts.map(|(name, check)| part(name, check())).collect()
     }
 
     fn ready(&self) -> Vec<Part> {

@@ -35,7 +35,7 @@ pub struct Call {
 
 impl Call {
     /// Reads a request; nothing when its caller accepts neither JSON nor XML.
-    pub(super) fn read(
+    pub(crate) fn read(
         headers: &HeaderMap,
         query: Option<&str>,
         path: BTreeMap<String, String>,

@@ -26,7 +26,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodFilter, MethodRouter, get, on};
 
 pub use call::{Call, STATIC_USER};
+pub(crate) use routes::submitted;
 pub use tree::{Content, Notation, Object, Value, View};
+pub(crate) use wire::respond;
 pub use wire::{Failure, Media, Reply, Wire};
 
 use crate::rm::ResourceManager;

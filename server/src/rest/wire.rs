@@ -184,7 +184,7 @@ impl Failure {
 }
 
 /// Forms a response.
-pub(super) fn respond(answer: Result<Reply, Failure>, media: Media, wire: Wire) -> Response {
+pub(crate) fn respond(answer: Result<Reply, Failure>, media: Media, wire: Wire) -> Response {
     let mut response = match answer {
         Ok(Reply::Document(view)) => document(StatusCode::OK, &view, media, wire),
         Ok(Reply::Accepted(status, view)) => document(status, &view, media, wire),

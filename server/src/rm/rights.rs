@@ -6,6 +6,17 @@ use capsched::api::LiveQueues;
 use capsched::config::{Caller, QueuePermission};
 
 use super::{Command, CommandError, ResourceManager, lock};
+use crate::security::Authority;
+
+impl Authority for ResourceManager {
+    fn now_ms(&self) -> u64 {
+        Self::now_ms(self)
+    }
+
+    fn is_admin(&self, user: &str) -> bool {
+        Self::is_admin(self, user)
+    }
+}
 
 impl ResourceManager {
     /// The groups of a user, the primary one first.

@@ -1,5 +1,6 @@
 //! The layer before every handler: form of the request, its peer, its user, and what the route demands.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -15,7 +16,6 @@ use super::hosts::Hosts;
 use super::rate_limit::RateLimit;
 use super::request_id::{HEADER, RequestId, RequestIds};
 use super::routes::{Need, route_needs};
-use crate::rm::ResourceManager;
 
 /// Parameter of the query that names a user without proof.
 const USER_NAME: &str = "user.name";
@@ -42,6 +42,15 @@ impl Default for AccessLimits {
     }
 }
 
+/// Who administers a server, and which time it is there.
+pub trait Authority: fmt::Debug + Send + Sync {
+    /// The present time, in ms since the Unix epoch.
+    fn now_ms(&self) -> u64;
+
+    /// Whether a user administers the server.
+    fn is_admin(&self, user: &str) -> bool;
+}
+
 /// The rules of access to one server.
 #[derive(Debug)]
 pub struct Access {
@@ -51,7 +60,7 @@ pub struct Access {
     longest_uri: usize,
     rate: RateLimit,
     ids: RequestIds,
-    rm: Arc<ResourceManager>,
+    authority: Arc<dyn Authority>,
 }
 
 /// A request that is not passed on.
@@ -88,11 +97,11 @@ impl IntoResponse for Denied {
 }
 
 impl Access {
-    /// Rules over a resource manager, whose lists say who administers the cluster. Where `anonymous_reads`, callers
-    /// without a name may look at everything that is no secret.
+    /// Rules under an authority, which says who administers the server. Where `anonymous_reads`, callers without a
+    /// name may look at everything that is no secret.
     #[must_use]
     pub fn new(
-        rm: Arc<ResourceManager>,
+        authority: Arc<dyn Authority>,
         authentication: Authentication,
         anonymous_reads: bool,
         hosts: Hosts,
@@ -104,8 +113,8 @@ impl Access {
             hosts,
             longest_uri: limits.uri,
             rate: RateLimit::of(limits.per_second),
-            ids: RequestIds::since(rm.started_ms()),
-            rm,
+            ids: RequestIds::since(authority.now_ms()),
+            authority,
         }
     }
 
@@ -168,7 +177,7 @@ impl Access {
             Need::SignedIn | Need::Admin if names && path.starts_with("/ws/") => {}
             _ if !identity.is_known() => return Err(refused(self.no_user())),
             Need::Read | Need::SignedIn => {}
-            Need::Admin if self.rm.is_admin(identity.name()) => {}
+            Need::Admin if self.authority.is_admin(identity.name()) => {}
             Need::Admin => {
                 let text = format!("User {} does not administer the cluster.", identity.name());
                 return Err(denied(
@@ -203,7 +212,7 @@ pub async fn guard(
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map(|ConnectInfo(address)| *address);
     let span = info_span!("request", %id, method = %request.method(), path = ?request.uri().path());
-    let now_ms = access.rm.now_ms();
+    let now_ms = access.authority.now_ms();
     let mut response = match access.admit(&mut request, peer, now_ms) {
         Ok(identity) => {
             let change = !looks(request.method());

@@ -23,7 +23,7 @@ mod request_id;
 mod routes;
 mod tokens;
 
-pub use access::{Access, AccessLimits, guard};
+pub use access::{Access, AccessLimits, Authority, guard};
 pub use authentication::{Authentication, Identity, JwtKey, Refusal};
 pub use bind::{BindProblem, bind_problem};
 pub use headers::with_headers;

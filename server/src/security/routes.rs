@@ -60,6 +60,7 @@ pub const ROUTES: &[RouteRow] = &[
     row(Methods::Get, "/v1/openapi.json", Need::Open),
     row(Methods::Change, "/v1/plan", Need::Admin),
     row(Methods::Change, "/v1/whatif", Need::Admin),
+    row(Methods::Change, "/v1/policy", Need::Admin),
     row(Methods::Get, "/v1/**", Need::Read),
     row(Methods::Change, "/v1/**", Need::SignedIn),
     row(Methods::Get, "/jmx", Need::Read),

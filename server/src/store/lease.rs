@@ -11,7 +11,7 @@ use super::batch::{Store, StoreError, Token};
 
 /// Prolongs the lease of a leader until it is dropped; then it resigns.
 #[derive(Debug)]
-pub(super) struct LeaseKeeper {
+pub(crate) struct LeaseKeeper {
     shared: Arc<LeaseState>,
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -57,12 +57,12 @@ impl LeaseState {
 
 impl LeaseKeeper {
     /// Whether another process may lead.
-    pub(super) fn may_have_ended(&self) -> bool {
+    pub(crate) fn may_have_ended(&self) -> bool {
         self.shared.may_have_ended()
     }
 
     /// Prolongs a lease that began at a time of the clock.
-    pub(super) fn start(
+    pub(crate) fn start(
         store: Arc<dyn Store>,
         token: Token,
         lease: Duration,

@@ -48,6 +48,7 @@ pub use embedded::EmbeddedStore;
 #[cfg(feature = "etcd")]
 pub use etcd::EtcdStore;
 pub use journal::{Durability, JournalCounts, StoreJournal, StoredCommand};
+pub(crate) use lease::LeaseKeeper;
 pub use shared::open_shared;
 pub use standby::Standby;
 #[cfg(feature = "zookeeper")]

@@ -9,6 +9,8 @@ mod labels;
 mod nodes;
 mod submit;
 
+pub(crate) use submit::submitted;
+
 use axum::Router;
 use axum::routing::{MethodFilter, MethodRouter};
 use capsched::api::ApplicationId;

@@ -1,6 +1,7 @@
 //! Submissions over REST.
 
 use axum::http::StatusCode;
+use capsched::api::ApplicationId;
 use serde_json::Value;
 
 use super::{Answered, refused};
@@ -45,13 +46,32 @@ pub(super) fn submit(shared: &Shared, call: &Call) -> Answered {
     Ok(Reply::Location(url))
 }
 
-fn submission(shared: &Shared, body: &Value) -> Result<Submission, Failure> {
+/// Application and queue of a submission; the queue is empty where none is named.
+///
+/// # Errors
+///
+/// 400 when the body cannot be read or names no application; 415 when it is neither JSON nor XML.
+pub(crate) fn submitted(call: &Call) -> Result<(ApplicationId, String), Failure> {
+    let body = read(call)?;
+    let (id, _) = application(&body)?;
+    Ok((id, text(&body, "queue").unwrap_or_default()))
+}
+
+/// The application of a submission, as an id and as it was written.
+fn application(body: &Value) -> Result<(ApplicationId, String), Failure> {
     let id = text(body, "application-id").unwrap_or_default();
-    if id.parse::<capsched::api::ApplicationId>().is_err() {
-        let shown: String = id.chars().take(64).flat_map(char::escape_debug).collect();
-        let text = format!("Could not parse application id {shown}");
-        return Err(Failure::bad_request(text));
+    match id.parse() {
+        Ok(parsed) => Ok((parsed, id)),
+        Err(_) => {
+            let shown: String = id.chars().take(64).flat_map(char::escape_debug).collect();
+            let text = format!("Could not parse application id {shown}");
+            Err(Failure::bad_request(text))
+        }
     }
+}
+
+fn submission(shared: &Shared, body: &Value) -> Result<Submission, Failure> {
+    let (_, id) = application(body)?;
     let number = |name: &str| integer(body, name).and_then(|value| i32::try_from(value).ok());
     let flag = |name: &str| text(body, name).is_some_and(|text| text == "true");
     let some = |name: &str| text(body, name).filter(|text| !text.is_empty());
