@@ -1,6 +1,7 @@
 //! The `capsched` command, as a library so that the compiler begins with it before the engine is linked.
 
 mod aside;
+mod cells;
 mod check;
 mod columns;
 mod compare;
@@ -119,6 +120,8 @@ enum Command {
     Serve(Box<serve::Args>),
     /// Send applications to the cells of their queues: one address before several servers.
     Router(Box<router::Args>),
+    /// Simulate 25 cells with 10,000 nodes each, one of which goes down and comes back.
+    Cells(cells::Args),
     /// Check a data directory of `capsched serve`.
     Fsck(fsck::Args),
     /// Simulate node agents of a server, over gRPC.
@@ -174,6 +177,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Simulate(args) => simulate::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Router(args) => router::run(&args),
+        Command::Cells(args) => cells::run(&args),
         Command::Fsck(args) => fsck::run(&args),
         Command::NodeAgent(args) => machines::agents(&args),
         Command::App(args) => machines::apps(&args),
