@@ -256,7 +256,7 @@ mod tests {
 
     fn of_cells(cells: &str, more: &[&str]) -> Args {
         let given = [
-            "cells", "--cells", "4", "--nodes", "50", "--queues", "12", "--spread", "2",
+            "cells", "--cells", cells, "--nodes", "50", "--queues", "12", "--spread", "2",
             "--life-s", "5",
         ];
         let more = more.iter().copied();
