@@ -2,6 +2,7 @@
 
 mod standby;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use anyhow::{Context, Result};
 use capsched::api::{Mode, ModeKind};
 use capsched::config::{self, ConfigSource, Layer, Options};
 use capsched_server::daemon::{Background, Daemon, Serving};
+use capsched_server::debug::DebugServing;
 use capsched_server::demo::{self, ADMINISTRATOR, Demo, DemoOptions};
 use capsched_server::rm::{ResourceManager, Setup};
 use capsched_server::store::{
@@ -76,6 +78,10 @@ pub(crate) struct Args {
     simulated: Simulated,
     #[command(flatten)]
     network: Network,
+    /// Answer /debug/pprof at this loopback address: threads, memory, and profiles where the program is built with the
+    /// feature `pprof`.
+    #[arg(long, value_name = "ADDRESS", help_heading = "Network")]
+    debug_address: Option<SocketAddr>,
     #[command(flatten)]
     machines: GrpcArgs,
     #[command(flatten)]
@@ -129,6 +135,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (options, token) = args.network.options(&args.users, made)?;
     let serving = Serving::listen(&options).map_err(refused)?;
     let machines = args.machines.listen(&options).map_err(refused)?;
+    let debug = args.debug_address.map(DebugServing::listen).transpose();
+    let debug = debug.map_err(refused)?;
     if let Some(address) = &args.store {
         let interfaces = Interfaces {
             serving,
@@ -136,6 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             options,
         };
         let runtime = runtime()?;
+        answer_debug(&runtime, debug);
         let served = runtime.block_on(standby::serve(args, address, interfaces));
         // What waits for the store must not hold up the end.
         runtime.shutdown_background();
@@ -148,6 +157,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .then(|| Demo::start(Arc::clone(&rm), args.demo_options()));
     let _demo = demo.transpose().context("a thread cannot be started")?;
     let runtime = runtime()?;
+    answer_debug(&runtime, debug);
     let daemon = Daemon::new(Arc::clone(&rm), &options);
     let daemon = match &durable {
         Some(durable) => daemon.keeping(durable),
@@ -156,6 +166,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let machines = machines.map(|machines| (machines, rm));
     runtime.block_on(serve(args, serving, machines, daemon, token.as_deref()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Answers developers until the process ends.
+fn answer_debug(runtime: &tokio::runtime::Runtime, debug: Option<DebugServing>) {
+    if let Some(debug) = debug {
+        note(format_args!(
+            "Debug: http://{}/debug/pprof/",
+            debug.address()
+        ));
+        runtime.spawn(debug.run());
+    }
 }
 
 /// Serves both interfaces until a signal ends them.

@@ -5,6 +5,7 @@
 //! | [`cells`] | a router before several clusters: what `capsched router` runs |
 //! | [`conf`] | the scheduler's configuration: changes, versions, log, roll back |
 //! | [`daemon`] | routes, layers, the address that is listened on |
+//! | [`debug`] | threads, memory and profiles, on a listener of its own |
 //! | [`demo`] | a simulated cluster that lives |
 //! | `grpc` | node agents and application masters over gRPC, where the feature `grpc` is on |
 //! | [`health`], [`metrics`] | what monitoring systems read |
@@ -19,6 +20,7 @@
 pub mod cells;
 pub mod conf;
 pub mod daemon;
+pub mod debug;
 pub mod demo;
 #[cfg(feature = "grpc")]
 pub mod grpc;

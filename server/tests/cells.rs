@@ -16,12 +16,12 @@ use capsched::time::SystemClock;
 use capsched_server::cells::{
     Administrators, CellClient, CellRouter, Policy, PolicyChange, RouterOptions, RouterStore,
 };
-use capsched_server::daemon::{ServeOptions, Serving};
+use capsched_server::daemon::Serving;
 use capsched_server::rm::{Command, NodeRegistration, ResourceManager};
 use capsched_server::security::{Access, AccessLimits, Hosts};
 use capsched_server::store::EmbeddedStore;
 use serde_json::{Value, json};
-use support::{HOST, resource_manager, router, tokens};
+use support::{HOST, answer, options, request, resource_manager, router, tokens};
 use tempfile::TempDir;
 use tower::ServiceExt;
 
@@ -37,8 +37,8 @@ impl Cell {
     /// Starts a cell at an address; port 0 lets the system choose.
     fn start(address: SocketAddr) -> Self {
         let rm = resource_manager();
-        let mut options = ServeOptions::at(address);
-        options.authentication = tokens();
+        let mut options = options(tokens());
+        options.listen = address;
         let serving = Serving::listen(&options).unwrap();
         let (address, stop) = (serving.address(), serving.stopper());
         let routes = router(&rm, &options);
@@ -152,6 +152,11 @@ impl Front {
 
     async fn get(&self, path: &str) -> Read {
         self.call("GET", path, &[], String::new()).await
+    }
+
+    async fn ready(&self) -> StatusCode {
+        let (status, _) = answer(&self.routes, request("GET", "/health/ready", None)).await;
+        status
     }
 
     async fn new_id(&self) -> String {
@@ -346,7 +351,7 @@ async fn while_a_cell_is_down_submissions_fall_back_and_other_requests_name_it()
         (&json!(false), &json!(true)),
         "{shown}"
     );
-    assert_eq!(front.get("/health/ready").await.status, StatusCode::OK);
+    assert_eq!(front.ready().await, StatusCode::OK);
     // Another server takes over the address; it is asked and is up again.
     let east = Cell::start(address);
     front.router.look().await;
@@ -365,10 +370,7 @@ async fn while_a_cell_is_down_submissions_fall_back_and_other_requests_name_it()
     let refused = front.submit("application_5_0001", "root.prod.etl").await;
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
     assert!(refused.text.contains("east, west"), "{}", refused.text);
-    assert_eq!(
-        front.get("/health/ready").await.status,
-        StatusCode::SERVICE_UNAVAILABLE
-    );
+    assert_eq!(front.ready().await, StatusCode::SERVICE_UNAVAILABLE);
 }
 
 #[tokio::test]

@@ -22,6 +22,11 @@ pub enum BindProblem {
          and --tls-key, or --insecure-plain where a proxy encrypts"
     )]
     NoEncryption(SocketAddr),
+    /// Profiles would be shown to everybody.
+    #[error(
+        "{0} can be reached from other machines: --debug-address takes a loopback address alone"
+    )]
+    DebugFromOutside(SocketAddr),
 }
 
 /// Why an address may not be listened on; nothing when it may. Bare names are a choice that was made explicitly.
