@@ -21,6 +21,9 @@ use capsched_server::store::{
 
 const DIRECTORY: &str = "CAPSCHED_FULL_DISK_DIRECTORY";
 
+/// Where `.ci/read-only` has mounted a file system.
+const MOUNT: &str = "CAPSCHED_MOUNT";
+
 fn durable(dir: &Path) -> Durable {
     let queues = [("root.queues", "a"), ("root.a.capacity", "100")];
     let own =
@@ -163,4 +166,54 @@ fn a_file_that_must_not_be_written_is_refused_and_stays_as_it_is() {
     let store = EmbeddedStore::open(dir.path(), Arc::new(SystemClock::new())).unwrap();
     let recorded = Recorded::read(&store).unwrap();
     assert_eq!(recorded.last, 1, "{id} was given out");
+}
+
+/// Mounts the file system of a directory anew, to be read alone or to be written.
+fn remount(dir: &Path, how: &str) {
+    let mut mount = Process::new("mount");
+    let mounted = mount.args(["-o", &format!("remount,{how}")]).arg(dir);
+    assert!(mounted.status().unwrap().success(), "remount,{how}");
+}
+
+#[test]
+fn a_read_only_mount_refuses_a_start_and_loses_nothing() {
+    let Some(mounted) = std::env::var_os(MOUNT) else {
+        println_line("skipped: .ci/read-only mounts a file system for this");
+        return;
+    };
+    let (mounted, data) = (Path::new(&mounted), Path::new(&mounted).join("data"));
+    let id = {
+        let durable = durable(&data);
+        let Answer::Application(id) = durable.rm.execute("yarn", Command::NewApplication).unwrap()
+        else {
+            panic!("an id was asked for");
+        };
+        id
+    };
+    let file = data.join("state.redb");
+    let before = std::fs::read(&file).unwrap();
+    remount(mounted, "ro");
+    let written = std::fs::write(mounted.join("probe"), "x").unwrap_err();
+    assert_eq!(written.kind(), std::io::ErrorKind::ReadOnlyFilesystem);
+    for (dir, name) in [
+        (data.clone(), "state.redb"),
+        (mounted.join("other"), "other"),
+    ] {
+        let error = EmbeddedStore::open(&dir, Arc::new(SystemClock::new())).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains(name) && text.contains("Read-only file system"),
+            "{text}"
+        );
+    }
+    let report = check_directory(&data).unwrap();
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    remount(mounted, "rw");
+    let store = EmbeddedStore::open(&data, Arc::new(SystemClock::new())).unwrap();
+    assert_eq!(
+        Recorded::read(&store).unwrap().last,
+        1,
+        "{id} was given out"
+    );
 }
