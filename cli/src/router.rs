@@ -191,7 +191,7 @@ impl Args {
         tokio::spawn(router.clone().watch());
         tokio::select! {
             () = &mut signalled => {}
-            () = lost(&router) => bail!("another router may lead the store: this one ends"),
+            () = lost(&router), if self.store.is_some() => bail!("another router may lead the store: this one ends"),
         }
         health.stop();
         stop();

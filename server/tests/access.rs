@@ -44,6 +44,7 @@ const TABLE: &[(&str, &str, Gets, Gets, Gets)] = &[
     ("GET", "/v1/snapshot", Passes, Passes, Passes),
     ("POST", "/v1/plan", SignIn, Forbidden, Passes),
     ("POST", "/v1/whatif", SignIn, Forbidden, Passes),
+    ("PUT", "/v1/policy", SignIn, Forbidden, Passes),
     ("POST", "/v1/other", SignIn, Passes, Passes),
     ("GET", "/v1/conf/versions", SignIn, Forbidden, Passes),
     ("GET", "/debug/pprof", SignIn, Forbidden, Passes),

@@ -56,8 +56,11 @@ impl Cell {
         if let Some(stop) = self.stop.take() {
             stop();
         }
-        self.served.abort();
-        let _ = (&mut self.served).await;
+        (&mut self.served).await.unwrap();
+        // Whoever has connections to it learns of their end when this runtime next waits.
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     fn apps(&self) -> usize {

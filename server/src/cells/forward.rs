@@ -282,15 +282,19 @@ impl CellRouter {
         let mut question = CellRequest::plain(Method::GET, &with_query_of(path, &request.path));
         question.headers.clone_from(&request.headers);
         question.headers.remove(header::CONTENT_TYPE);
-        let (found, missing) = self.ask_all(&question).await;
-        let known = found.into_iter().find(|(_, answer)| {
-            !matches!(
-                answer.status,
-                StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST
-            )
-        });
+        let (found, mut missing) = self.ask_all(&question).await;
+        let mut known = None;
+        for (cell, answer) in found {
+            match answer.status {
+                StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST => {}
+                status if status.is_server_error() => {
+                    missing.push((cell, format!("it answers {status}")));
+                }
+                _ => known = known.or(Some(cell)),
+            }
+        }
         match (known, missing.is_empty()) {
-            (Some((cell, _)), _) => Ok(cell),
+            (Some(cell), _) => Ok(cell),
             (None, true) => Err(Failure::not_found(format!("{what} not found in any cell")).into()),
             (None, false) => {
                 let text = format!("{what} is in no cell that answers; {}", shown(&missing));
