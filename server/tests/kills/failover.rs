@@ -217,17 +217,14 @@ impl Trial {
 
 /// Does harm over each store that is installed, with so many members; `KILLS` says how often.
 fn check(fault: Fault, members: usize) {
-    for kind in Kind::ALL {
-        let Some(server) = StoreServer::start(*kind, members) else {
-            continue;
-        };
+    StoreServer::over_each(members, |kind, server| {
         let faults = u32::try_from(number("KILLS", 6)).unwrap();
         let mut trial = Trial::over(server);
         trial.run(faults, fault);
-        trial.show(*kind, faults, fault);
+        trial.show(kind, faults, fault);
         let came = trial.failovers.len() + trial.pauses.len();
         assert!(came > 0, "no fault was survived over {kind:?}");
-    }
+    });
 }
 
 #[test]

@@ -125,6 +125,15 @@ impl StoreServer {
         panic!("{kind:?} does not start");
     }
 
+    /// Runs a case over a server of each kind that is installed, with so many members.
+    pub(crate) fn over_each(count: usize, mut case: impl FnMut(Kind, Self)) {
+        for kind in Kind::ALL {
+            if let Some(server) = Self::start(*kind, count) {
+                case(*kind, server);
+            }
+        }
+    }
+
     /// The address of a store with this prefix.
     pub(crate) fn address(&self, prefix: &str) -> String {
         self.kind.address(&self.ports, prefix)

@@ -30,19 +30,25 @@ fn running(at: usize, kind: Kind) -> Option<Arc<StoreServer>> {
     Some(server)
 }
 
+/// Runs a case over the server of each kind that is installed; tests share them.
+fn over_running(case: impl Fn(&StoreServer)) {
+    for (at, kind) in Kind::ALL.iter().enumerate() {
+        if let Some(server) = running(at, *kind) {
+            case(&server);
+        }
+    }
+}
+
 /// Runs a case over all kinds of stores that are installed.
 pub(super) fn over_all(case: &impl Fn(&Subject)) {
-    for (at, kind) in Kind::ALL.iter().enumerate() {
-        let Some(server) = running(at, *kind) else {
-            continue;
-        };
+    over_running(|server| {
         let address = server.address(&prefix());
         case(&Subject {
             store: open_shared(&address).unwrap(),
             other: open_shared(&address).unwrap(),
             _dir: None,
         });
-    }
+    });
 }
 
 /// Writes while harm is done again and again, each write with the condition that the one before it counts.
@@ -70,25 +76,19 @@ fn write_through(store: &dyn Store, harm: impl Fn(u64) -> std::thread::JoinHandl
 
 #[test]
 fn a_write_whose_answer_is_lost_is_carried_out_once() {
-    for (at, kind) in Kind::ALL.iter().enumerate() {
-        let Some(server) = running(at, *kind) else {
-            continue;
-        };
+    over_running(|server| {
         let link = server.link();
         let store = open_shared(&link.address(&prefix())).unwrap();
         write_through(&*store, |round| {
             link.harm(round % 2 == 0, Duration::from_millis(100))
         });
-    }
+    });
 }
 
 #[test]
 fn a_member_that_restarts_has_every_write() {
-    for kind in Kind::ALL {
-        let Some(server) = StoreServer::start(*kind, 1) else {
-            continue;
-        };
+    StoreServer::over_each(1, |_, server| {
         let store = open_shared(&server.address("restarts")).unwrap();
         write_through(&*store, |_| server.restart(0, Duration::from_millis(50)));
-    }
+    });
 }
