@@ -168,17 +168,7 @@ impl Args {
         let page = StandbyPage::default();
         let switch = Switch::new(page.router());
         let served = tokio::spawn(serving.run(switch.router()));
-        let ends = Arc::new(AtomicBool::new(false));
-        let (until, lease) = (Arc::clone(&ends), Duration::from_millis(self.lease_ms));
-        let homes = usize::try_from(self.homes)?;
-        let waits = tokio::task::spawn_blocking(move || {
-            wait_to_lead(&store, (&who, lease, homes), &page, &until)
-        });
-        let led = tokio::select! {
-            led = waits => led.context("the wait to lead has ended")??,
-            () = &mut signalled => None,
-        };
-        ends.store(true, Ordering::Relaxed);
+        let led = self.lead_or_end(store, who, page, &mut signalled).await?;
         let Some(led) = led else {
             stop();
             return Ok(served.await??);
@@ -196,6 +186,28 @@ impl Args {
         health.stop();
         stop();
         Ok(served.await??)
+    }
+
+    /// Waits for the lead beside the interface. Nothing: a signal came first.
+    async fn lead_or_end(
+        &self,
+        store: Arc<dyn Store>,
+        who: String,
+        page: StandbyPage,
+        signalled: impl Future<Output = ()>,
+    ) -> Result<Option<RouterStore>> {
+        let ends = Arc::new(AtomicBool::new(false));
+        let (until, lease) = (Arc::clone(&ends), Duration::from_millis(self.lease_ms));
+        let homes = usize::try_from(self.homes)?;
+        let waits = tokio::task::spawn_blocking(move || {
+            wait_to_lead(&store, (&who, lease, homes), &page, &until)
+        });
+        let led = tokio::select! {
+            led = waits => led.context("the wait to lead has ended")??,
+            () = signalled => None,
+        };
+        ends.store(true, Ordering::Relaxed);
+        Ok(led)
     }
 
     fn options(&self) -> RouterOptions {

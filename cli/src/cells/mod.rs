@@ -11,6 +11,7 @@ use serde_json::json;
 
 use crate::output::{PROBLEM, Problem, line};
 use crate::values::seed;
+use cell::Recovery;
 use federation::Outcome;
 
 /// Simulate a federation: cells with an engine each, and applications that a router's policy sends to them.
@@ -107,6 +108,11 @@ fn a_second(count: u64, us: u64) -> u64 {
     count.saturating_mul(1_000_000).checked_div(us).unwrap_or(0)
 }
 
+/// A time in us as text.
+fn seconds(us: u64) -> String {
+    format!("{}.{:03} s", us / 1_000_000, us / 1000 % 1000)
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     args.check()?;
@@ -180,7 +186,6 @@ impl Outcome {
 
     fn print(&self, args: &Args) {
         let apps: u64 = self.apps.iter().sum();
-        let ms = |us: u64| format!("{}.{:03} s", us / 1_000_000, us / 1000 % 1000);
         line(format_args!(
             "{} cells, {} nodes, {} virtual s on {} threads",
             args.cells,
@@ -191,12 +196,12 @@ impl Outcome {
         line(format_args!(
             "decisions: {} in {}, {} a second with a heartbeat of every node each virtual second",
             self.placed_in_all(),
-            ms(self.deciding_us),
+            seconds(self.deciding_us),
             a_second(self.placed_in_all(), self.deciding_us)
         ));
         line(format_args!(
             "routing: {apps} applications in {}, {} a second; {} refused",
-            ms(self.routing_us),
+            seconds(self.routing_us),
             a_second(apps, self.routing_us),
             self.refused
         ));
@@ -213,28 +218,32 @@ impl Outcome {
             self.waiting, self.oversubscribed, self.hash
         ));
         if let Some(back) = &self.recovery {
-            line(format_args!(
-                "failover of one cell, down for {} virtual s: {} applications went to other cells; decisions in the second \
-                 before {}, in that of the failure {}",
-                args.down_s, self.rerouted, self.before_failure, self.after_failure
-            ));
-            let first = match back.first_s {
-                Some(0) => "in the same second".to_owned(),
-                Some(after) => format!("{after} virtual s later"),
-                None => "never".to_owned(),
-            };
-            line(format_args!(
-                "recovery: {} nodes and {} applications in {}; of {} containers {} ended meanwhile, {} were taken over, {} \
-                 lost; first placement {first}",
-                back.nodes,
-                back.apps,
-                ms(back.took_us),
-                back.before,
-                back.ended,
-                back.taken,
-                back.lost
-            ));
+            self.print_failover(args, back);
         }
+    }
+
+    fn print_failover(&self, args: &Args, back: &Recovery) {
+        line(format_args!(
+            "failover of one cell, down for {} virtual s: {} applications went to other cells; decisions in the second \
+             before {}, in that of the failure {}",
+            args.down_s, self.rerouted, self.before_failure, self.after_failure
+        ));
+        let first = match back.first_s {
+            Some(0) => "in the same second".to_owned(),
+            Some(after) => format!("{after} virtual s later"),
+            None => "never".to_owned(),
+        };
+        line(format_args!(
+            "recovery: {} nodes and {} applications in {}; of {} containers {} ended meanwhile, {} were taken over, {} \
+             lost; first placement {first}",
+            back.nodes,
+            back.apps,
+            seconds(back.took_us),
+            back.before,
+            back.ended,
+            back.taken,
+            back.lost
+        ));
     }
 }
 
@@ -256,7 +265,7 @@ mod tests {
 
     fn of_cells(cells: &str, more: &[&str]) -> Args {
         let given = [
-            "cells", "--cells", cells, "--nodes", "50", "--queues", "12", "--spread", "2",
+            "cells", "--cells", cells, "--nodes", "200", "--queues", "12", "--spread", "2",
             "--life-s", "5",
         ];
         let more = more.iter().copied();
@@ -278,7 +287,7 @@ mod tests {
         assert_eq!((back.lost, back.taken), (0, back.before - back.ended));
         assert_eq!(
             (back.nodes, outcome.oversubscribed, outcome.refused),
-            (50, 0, 0)
+            (200, 0, 0)
         );
         assert!(outcome.rerouted > 0 && back.first_s.is_some());
         assert!(outcome.placed.iter().all(|placed| *placed > 0));
