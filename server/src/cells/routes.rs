@@ -399,7 +399,7 @@ fn message(status: StatusCode, text: impl Into<String>) -> Response {
 }
 
 /// The version that a change is for: that of `If-Match`, or none where `If-None-Match` is `*`.
-fn version_of(headers: &HeaderMap) -> Result<Option<u64>, Response> {
+fn version_of(headers: &HeaderMap) -> Result<Option<u64>, (StatusCode, &'static str)> {
     let text = |name| {
         headers
             .get(name)
@@ -408,16 +408,13 @@ fn version_of(headers: &HeaderMap) -> Result<Option<u64>, Response> {
     match (text(header::IF_MATCH), text(header::IF_NONE_MATCH)) {
         (Some(version), None) => {
             let number = version.trim().trim_matches('"').parse();
-            let wrong = |_| {
-                message(
-                    StatusCode::BAD_REQUEST,
-                    "If-Match is no version, such as \"3\"",
-                )
-            };
-            number.map(Some).map_err(wrong)
+            let wrong = "If-Match is no version, such as \"3\"";
+            number
+                .map(Some)
+                .map_err(|_| (StatusCode::BAD_REQUEST, wrong))
         }
         (None, Some("*")) => Ok(None),
-        _ => Err(message(
+        _ => Err((
             StatusCode::PRECONDITION_REQUIRED,
             "give the version that is changed by If-Match, or If-None-Match: * for the first policy",
         )),
@@ -431,7 +428,7 @@ async fn change_policy(
 ) -> Response {
     let of = match version_of(&headers) {
         Ok(of) => of,
-        Err(response) => return response,
+        Err((status, text)) => return message(status, text),
     };
     let policy = match Policy::read(&body) {
         Ok(policy) => policy,
