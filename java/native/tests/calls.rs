@@ -196,8 +196,11 @@ fn changes(handle: i64, changes: &[(u32, u32, Option<i64>)]) -> Vec<u8> {
     call(handle, ASK, &request)
 }
 
-/// Containers with their kind, memory and version that changed, and the reasons of refusals.
-fn changed(answer: &[u8]) -> (Vec<(u32, u32, i64, u32)>, Vec<String>) {
+/// A container that changed: its number, how, its memory and its version.
+type Changed = (u32, u32, i64, u32);
+
+/// Containers that changed, and the reasons of refusals.
+fn changed(answer: &[u8]) -> (Vec<Changed>, Vec<String>) {
     assert_eq!(answer[0], DONE, "{}", refusal(answer));
     let mut reader = Reader::new(&answer[1..]);
     let id = |reader: &mut Reader<'_>| {

@@ -65,11 +65,19 @@ fn command(kind: u64, which: u32) -> Command {
         11 => Command::ReplaceLabels {
             nodes: BTreeMap::from([(format!("n{}", which % 3), vec![label])]),
         },
+        fact => fact_of(fact, which),
+    }
+}
+
+/// The fact of a number.
+fn fact_of(kind: u64, which: u32) -> Command {
+    let application = id(which % 7);
+    match kind {
         12 => Command::MasterPlaced {
             application,
             attempt: which % 2 + 1,
             number: which,
-            node,
+            node: format!("n{}:1", which % 3),
         },
         13 => Command::AttemptStarted {
             application,
