@@ -48,8 +48,8 @@ pub use crate::rescheduler::{
 pub use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceVector};
 pub use crate::runtime::{
     Accounts, Attempt, Awaited, CallError, CommittedDecision, DeliveredEvents, EngineEnd,
-    EventStream, Intent, Latencies, Mode, PanicCause, Pipeline, Placement, Running, Sequential,
-    StartError, StreamTimeout, Threaded, TurnOutcome, WorkerPanics,
+    EventStream, Intent, Latencies, Mode, NodeSorting, PanicCause, Pipeline, Placement, Running,
+    Sequential, StartError, StreamTimeout, Threaded, TurnOutcome, WorkerPanics,
 };
 #[doc(hidden)]
 pub use crate::runtime::{BadProposals, Desk, DeskAnswer};

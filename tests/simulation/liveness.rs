@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use capsched::api::{
     AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
-    Event, HeartbeatReply, Latencies, Mode, ModeKind, NodeError, NodeName, NodeReport, NodeSpec,
-    PartitionSpec, Reason, Scheduler, Sequential, Stepped, SubmitError, Submitted, Threaded,
-    waiting,
+    Event, HeartbeatReply, Latencies, Mode, ModeKind, NodeError, NodeName, NodeReport, NodeSorting,
+    NodeSpec, PartitionSpec, Reason, Running, Scheduler, Sequential, Stepped, SubmitError,
+    Submitted, Threaded, waiting,
 };
 use capsched::cluster::{Node, NodeState};
 use capsched::commit::Ledger;
@@ -288,8 +288,12 @@ fn nothing_that_fits_on_idle_nodes_waits_for_ever_with_threads() {
     for (kind, mode) in modes {
         for seed in few() {
             let case = case(seed, kind);
+            let running = Running {
+                sorting: NodeSorting::Caller,
+                ..Running::from(Latencies::Off)
+            };
             let engine =
-                Threaded::take_over(live(&case), mode, SystemClock::new(), Latencies::Off).unwrap();
+                Threaded::take_over(live(&case), mode, SystemClock::new(), running).unwrap();
             let (mut driver, report) = run(&case, Rested(engine));
             let stuck = driver.scheduler().0.inspect(stuck).unwrap();
             judge(&format!("{mode:?} {seed}"), stuck, &report);

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use anyhow::{Result, anyhow};
-use capsched::api::{Event, Latencies, Mode, ModeKind, Reference, Stepped, Threaded, TreeSettings};
+use capsched::api::{
+    Event, Latencies, Mode, ModeKind, NodeSorting, Reference, Running, Stepped, Threaded,
+    TreeSettings,
+};
 use capsched::simulator::{
     Costs, Driver, DriverSettings, Job, JobLine, MappingReport, RunNodes, RunReport, RunWatch,
     Sample, TraceError, Workload, fitted_to,
@@ -146,9 +149,14 @@ impl Row {
             ModeKind::Asynchronous => Mode::Asynchronous { threads },
             ModeKind::Global => Mode::Global { threads },
         };
-        // A run is looked at, not raced: every decision is measured.
+        // A run is looked at, not raced: every decision is measured. Nodes are sorted as virtual time passes.
+        let running = Running {
+            latencies: Latencies::All,
+            sorting: NodeSorting::Caller,
+            ..Running::default()
+        };
         let engine = cluster.sequential()?;
-        let engine = Threaded::take_over(engine, mode, clock, Latencies::All);
+        let engine = Threaded::take_over(engine, mode, clock, running);
         let engine = engine.map_err(|error| anyhow!("the engine does not start: {error}"))?;
         Ok(Engine::Threaded(Box::new(engine)))
     }

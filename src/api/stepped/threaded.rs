@@ -78,5 +78,7 @@ impl Scheduler for Threaded {
         if self.may_look_again() { 0 } else { most }
     }
 
-    fn advance(&mut self, _to_ms: u64) {}
+    fn advance(&mut self, to_ms: u64) {
+        self.sort_nodes(to_ms);
+    }
 }

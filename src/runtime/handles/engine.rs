@@ -12,7 +12,7 @@ use super::event_reader::EventQueue;
 use super::looks::CallError;
 use super::monitor::MonitorHandle;
 use super::reply::Reply;
-use super::start::{Mode, Running, StartError};
+use super::start::{Mode, NodeSorting, Running, StartError};
 use crate::cluster::{AttributeMapping, Attributes};
 use crate::commit::{
     AppError, AskError, CommitOutcome, HeartbeatReply, Ledger, NodeError, PartitionSpec,
@@ -24,7 +24,7 @@ use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSetting
 use crate::resource::ResourceVector;
 use crate::runtime::Sequential;
 use crate::runtime::nodes::index::NodeIndex;
-use crate::runtime::nodes::sorter::SorterThread;
+use crate::runtime::nodes::sorter::{CallerSorter, SorterThread};
 use crate::runtime::panics::{PanicLog, WorkerPanics};
 use crate::runtime::parts::EngineParts;
 use crate::runtime::proposer::Proposer;
@@ -47,6 +47,8 @@ pub struct Threaded {
     pub(in crate::runtime) events: StdArc<EventQueue>,
     outcomes: CounterReader<CommitOutcome>,
     latencies: Mutex<Collector>,
+    /// Where callers sort the nodes.
+    sorter: Option<Mutex<CallerSorter>>,
     pub(in crate::runtime) panics: PanicLog,
     pub(in crate::runtime) shutdown: Shutdown,
     pub(in crate::runtime) monitor: Option<MonitorHandle>,
@@ -108,6 +110,7 @@ impl Threaded {
             events: StdArc::new(EventQueue::new(parts.events, running.awake)),
             outcomes: parts.outcomes,
             latencies: Mutex::new(parts.collector),
+            sorter: None,
             panics: parts.panics,
             shutdown: parts.shutdown,
             monitor: None,
@@ -115,9 +118,8 @@ impl Threaded {
         };
         started.start_proposers(parts.proposers, &mut cores)?;
         if looks_at_all {
-            // While the committer runs on threads of callers, its core is free.
-            let core = running.awake.is_zero().then_some(committer_core);
-            started.start_sorter(parts.index, parts.sorter, every, core, clock)?;
+            let how = (running, committer_core);
+            started.start_sorter(parts.index, parts.sorter, every, how, clock)?;
         }
         let caller_runs = parts.caller_runs;
         started.spawn("capsched-commit", move || {
@@ -142,15 +144,21 @@ impl Threaded {
         Ok(())
     }
 
-    /// Starts the thread that sorts the nodes again and again, on a core if it has one.
+    /// Starts the thread that sorts the nodes again and again, unless callers do.
     fn start_sorter(
         &mut self,
         publisher: Publisher<NodeIndex>,
         parker: Parker,
         every: Duration,
-        core: Option<CoreSlot>,
+        (running, committer_core): (Running, CoreSlot),
         clock: EngineClock,
     ) -> Result<(), StartError> {
+        if running.sorting == NodeSorting::Caller {
+            self.sorter = Some(Mutex::new(CallerSorter::new(publisher, every)));
+            return Ok(());
+        }
+        // While the committer runs on threads of callers, its core is free.
+        let core = running.awake.is_zero().then_some(committer_core);
         let sorter = SorterThread {
             commands: self.commands.clone(),
             snapshots: self.snapshots.clone(),
@@ -382,6 +390,20 @@ impl Threaded {
     /// Whether [`Self::look_again`] would have the proposers look.
     pub fn may_look_again(&self) -> bool {
         self.shows(ShowCall::MayLookAgain)
+    }
+
+    /// Puts the nodes in the order of their policy, where callers do (`NodeSorting::Caller`) and its interval is over at
+    /// `now_ms`. Nothing happens where nothing changed since, and for any other engine.
+    ///
+    /// Cost: a snapshot, and a sort of all nodes.
+    pub fn sort_nodes(&self, now_ms: u64) {
+        let Some(sorter) = &self.sorter else {
+            return;
+        };
+        let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
+        if sorter.is_due(now_ms) {
+            sorter.sort(self.snapshot(), now_ms);
+        }
     }
 
     fn shows(&self, call: ShowCall) -> bool {

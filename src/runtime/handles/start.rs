@@ -17,6 +17,8 @@ pub struct Running {
     pub latencies: Latencies,
     /// On which cores they run.
     pub placement: Placement,
+    /// Who puts the nodes in order, in the mode that looks at all of them.
+    pub sorting: NodeSorting,
     /// How long the committer looks for the next command, with nothing to do, before it sleeps; zero by
     /// default. Asleep, it takes its turns on the threads of callers: such a call waits for no other thread,
     /// but the caller's core has to load the state, and callers run one after the other. With a length
@@ -41,6 +43,17 @@ impl From<Latencies> for Running {
             ..Self::default()
         }
     }
+}
+
+/// Who puts the nodes of an engine in the order of their policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodeSorting {
+    /// A thread, again and again at the interval of the policy, by the clock on the wall.
+    #[default]
+    Thread,
+    /// Whoever calls, by [`Threaded::sort_nodes`](super::engine::Threaded::sort_nodes). In virtual time, hours pass
+    /// between two sorts of a thread.
+    Caller,
 }
 
 /// On which cores the threads of an engine run.

@@ -1,4 +1,4 @@
-//! The thread that sorts the nodes of the latest snapshot again and again.
+//! Sorts of the nodes of the latest snapshot: by a thread again and again, or by callers in virtual time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc as StdArc;
@@ -96,6 +96,43 @@ impl<C: Clock + Clone> SorterThread<C> {
     }
 }
 
+/// Sorts nodes when callers say so.
+#[derive(Debug)]
+pub(in crate::runtime) struct CallerSorter {
+    sorter: NodeSorter,
+    publisher: Publisher<NodeIndex>,
+    /// Time between two sorts.
+    every_ms: u64,
+    /// When the next one is due.
+    due_ms: u64,
+}
+
+impl CallerSorter {
+    pub(in crate::runtime) fn new(publisher: Publisher<NodeIndex>, every: Duration) -> Self {
+        Self {
+            sorter: NodeSorter::default(),
+            publisher,
+            every_ms: u64::try_from(every.as_millis()).unwrap_or(u64::MAX),
+            due_ms: 0,
+        }
+    }
+
+    /// Whether the interval of the policy is over.
+    pub(in crate::runtime) const fn is_due(&self, now_ms: u64) -> bool {
+        now_ms >= self.due_ms
+    }
+
+    /// Sorts the nodes of a snapshot, if it is newer than the one sorted last.
+    pub(in crate::runtime) fn sort(&mut self, snapshot: StdArc<Snapshot>, now_ms: u64) {
+        self.due_ms = now_ms.saturating_add(self.every_ms);
+        let version = snapshot.version;
+        if version > self.publisher.version() {
+            let index = self.sorter.sort(snapshot, &mut |_| {});
+            drop(self.publisher.publish(version, StdArc::new(index)));
+        }
+    }
+}
+
 #[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
 mod tests {
     use super::*;
@@ -160,6 +197,21 @@ mod tests {
         assert!(shutdown.is_requested());
         let panics = panics.workers().count;
         assert_eq!((panics, begun.get(), sorted.get()), (1, 2, 1));
+        assert_eq!(index.version(), Version(2));
+    }
+
+    #[test]
+    fn a_caller_sorts_newer_snapshots_at_the_interval_of_the_policy() {
+        let (publisher, index) = published(Version(0), StdArc::new(NodeIndex::default()));
+        let mut sorter = CallerSorter::new(publisher, Duration::from_millis(10));
+        assert!(sorter.is_due(0));
+        sorter.sort(snapshot(1), 0);
+        assert_eq!(index.version(), Version(1));
+        assert!(!sorter.is_due(9) && sorter.is_due(10));
+        // One that was sorted before is published no more.
+        sorter.sort(snapshot(1), 10);
+        assert_eq!(index.version(), Version(1));
+        sorter.sort(snapshot(2), 20);
         assert_eq!(index.version(), Version(2));
     }
 
