@@ -353,6 +353,31 @@ fn hostile() -> Vec<(&'static str, String, &'static str)> {
 }
 
 #[test]
+fn a_wrong_value_of_the_configuration_is_named_with_its_place() {
+    let at = folder("wrong-value");
+    let property = |key, value| {
+        format!("<property><name>yarn.scheduler.{key}</name><value>{value}</value></property>")
+    };
+    let queues = property("capacity.root.queues", "default");
+    for (option, before, key) in [
+        ("--site", "", "maximum-allocation-mb"),
+        ("--conf", queues.as_str(), "capacity.root.default.capacity"),
+    ] {
+        let wrong = property(key, "abc");
+        let text = format!("<configuration>{before}\n{wrong}\n</configuration>\n");
+        fs::write(at.join("wrong.xml"), text).unwrap();
+        let args = ["replay", "trace.jsonl", "--nodes", "2x8GiB,8vcores"];
+        let output = run(&at, &[&args[..], &[option, "wrong.xml"]].concat());
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{option}: {err}");
+        let named = err.contains("wrong.xml:2:") && err.contains("`abc`");
+        assert!(named, "{option}: {err}");
+        // What the command made up is no file that could be checked.
+        assert!(!err.contains("capsched check ("), "{option}: {err}");
+    }
+}
+
+#[test]
 fn no_message_hurts_a_terminal_or_floods_it() {
     let at = folder("hostile");
     for (name, text, line) in hostile() {

@@ -195,15 +195,27 @@ pub(crate) fn from_sources(sources: &[ConfigSource], reference: Reference) -> Re
     Ok(loaded)
 }
 
-/// A configuration that is not accepted, by its first error.
+/// A configuration that is not accepted, by its first error and its place.
 pub(crate) fn refused(report: &Report) -> anyhow::Error {
-    let first = report.first_error().map(ToString::to_string);
-    let first = first.unwrap_or_default();
-    let advice = report.files.first().map_or_else(String::new, |file| {
-        format!("; `capsched check {}` prints everything", file.name)
+    let first = report.first_error();
+    let place = first.and_then(|finding| {
+        let span = finding.span.as_ref()?;
+        let file = report.files.get(span.file)?;
+        let (line, column) = file.position(span.bytes.start);
+        Some(format!("{}:{line}:{column}: ", file.name))
+    });
+    let (place, first) = (
+        place.unwrap_or_default(),
+        first.map(ToString::to_string).unwrap_or_default(),
+    );
+    // What this command made up is no file that could be checked.
+    let file = report.files.first().map(|file| file.name.as_str());
+    let advice = file.filter(|name| !name.starts_with('('));
+    let advice = advice.map_or_else(String::new, |name| {
+        format!("; `capsched check {name}` prints everything")
     });
     anyhow::Error::new(Problem(format!(
-        "the configuration is refused: {first}{advice}"
+        "{place}the configuration is refused: {first}{advice}"
     )))
 }
 

@@ -76,6 +76,9 @@ impl EqualNodes {
             if label.is_empty() {
                 return Err("`label=` names no label".to_owned());
             }
+            if !self.label.is_empty() {
+                return Err("`label=` stands there twice, and a node has one label".to_owned());
+            }
             label.clone_into(&mut self.label);
             return Ok(());
         }
@@ -89,16 +92,33 @@ impl EqualNodes {
         };
         let amount: i64 = part[..digits].parse().map_err(|_| bad())?;
         let mib = |factor: i64| amount.checked_mul(factor).ok_or_else(bad);
-        match unit {
-            "" => return Err(bad()),
-            "MiB" | "MB" | "M" => self.memory_mib = amount,
-            "GiB" | "GB" | "G" => self.memory_mib = mib(1024)?,
-            "TiB" | "TB" | "T" => self.memory_mib = mib(1024 * 1024)?,
-            "vcores" | "vcore" | "cores" => self.vcores = amount,
-            "gpu" | "gpus" => self.others.push(("yarn.io/gpu".to_owned(), amount)),
-            other => self.others.push((other.to_owned(), amount)),
+        let known = match unit {
+            "MiB" | "MB" | "M" => std::mem::replace(&mut self.memory_mib, amount),
+            "GiB" | "GB" | "G" => std::mem::replace(&mut self.memory_mib, mib(1024)?),
+            "TiB" | "TB" | "T" => std::mem::replace(&mut self.memory_mib, mib(1024 * 1024)?),
+            "vcores" | "vcore" | "cores" => std::mem::replace(&mut self.vcores, amount),
+            "gpu" | "gpus" => self.add_other("yarn.io/gpu", amount),
+            // A fraction such as `1.5gpu` is no whole number of a type.
+            other if other.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                self.add_other(other, amount)
+            }
+            _ => return Err(bad()),
+        };
+        if known != 0 {
+            let part = part.escape_debug();
+            return Err(format!(
+                "`{part}` sets a resource that stands there already"
+            ));
         }
         Ok(())
+    }
+
+    /// Adds an amount of a further type; the amount that stands there already.
+    fn add_other(&mut self, name: &str, amount: i64) -> i64 {
+        let known = self.others.iter().find(|(other, _)| other == name);
+        let known = known.map_or(0, |(_, amount)| *amount);
+        self.others.push((name.to_owned(), amount));
+        known
     }
 
     /// Types beside memory and vcores.
@@ -211,6 +231,11 @@ mod tests {
             "3xGiB",
             "9999999x1G,1vcores",
             "3x1GiB,1vcores,label=",
+            "3x1GiB,1vcores,label=x,label=y",
+            "3x1GiB,1vcores,2GiB",
+            "3x1GiB,1vcores,2gpu,3gpu",
+            "3x1GiB,1vcores,2gpu,3yarn.io/gpu",
+            "3x1GiB,1vcores,1.5gpu",
         ] {
             assert!(node_source(bad).is_err(), "{bad}");
         }

@@ -14,6 +14,9 @@ use super::outcome::Outcome;
 /// Differences below this share say nothing when there is only one seed.
 const NOISE: f64 = 0.05;
 
+/// Differences below this share say nothing, however many seeds there are.
+const LEAST: f64 = 0.01;
+
 /// One column of a comparison: its runs over the seeds, at least one.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
@@ -73,10 +76,13 @@ impl Range {
 
     /// Whether this is smaller than another beyond noise.
     fn is_below(self, other: Self, seeds: usize) -> bool {
+        let differs = |least: f64| {
+            (other.median - self.median.min(other.median)) as f64 > least * other.median as f64
+        };
         if seeds > 1 {
-            return self.max < other.min;
+            return self.max < other.min && differs(LEAST);
         }
-        (other.median - self.median.min(other.median)) as f64 > NOISE * other.median as f64
+        differs(NOISE)
     }
 }
 
@@ -95,7 +101,7 @@ pub(crate) fn verdict(columns: &[Column]) -> String {
             .map(|measure| compared(columns, measure, seeds)),
     );
     sentences.push(if seeds > 1 {
-        format!("Over {seeds} seeds; a difference is one whose ranges do not meet.")
+        format!("Over {seeds} seeds; a difference is 1 % or more, and its ranges do not meet.")
     } else {
         "One seed: below 5 % is taken for noise; --repeats 5 shows more.".to_owned()
     });
@@ -248,6 +254,7 @@ mod tests {
     fn a_difference_is_beyond_noise_when_ranges_do_not_meet() {
         assert!(range(1, 2, 3).is_below(range(4, 5, 6), 3));
         assert!(!range(1, 2, 4).is_below(range(4, 5, 6), 3));
+        assert!(!range(9_970, 9_980, 9_985).is_below(range(9_990, 9_995, 9_999), 3));
         assert!(range(90, 90, 90).is_below(range(100, 100, 100), 1));
         assert!(!range(96, 96, 96).is_below(range(100, 100, 100), 1));
         assert!(!range(0, 0, 0).is_below(range(0, 0, 0), 1));

@@ -43,7 +43,8 @@ impl Driver<dyn Scheduler + '_> {
         let unserved = self
             .apps
             .values()
-            .filter(|app| app.first_container_ms.is_none() && app.waiting() > 0);
+            .filter(|app| app.first_container_ms.is_none())
+            .filter(|app| app.waiting() > 0 || app.waits_for_master());
         let waited = unserved.map(|app| self.now_ms - app.submitted_ms).max();
         self.first.max().max(waited.unwrap_or(0))
     }

@@ -115,6 +115,17 @@ fn what_never_fits_ends_the_run_and_is_counted() {
 }
 
 #[test]
+fn a_job_whose_master_never_fits_waits_to_the_end_of_the_run() {
+    let mut driver = driver(Flaw::None, &["n1"], DriverSettings::default());
+    let mut held_up = job("j", 500, true, vec![group(1, 0, 10)]);
+    held_up.master = Some(ResourceVector::of(&[99_999, 1]));
+    let report = run(&mut driver, vec![held_up]);
+    assert_eq!(report.counts.unserved, 1);
+    assert_eq!(report.longest_wait_ms, report.ended_ms - 500, "{report}");
+    assert!(report.longest_wait_ms > 0, "{report}");
+}
+
+#[test]
 fn services_hold_their_containers_to_the_end_of_the_run() {
     let settings = DriverSettings {
         until_ms: Some(60_000),
