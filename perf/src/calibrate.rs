@@ -11,6 +11,7 @@
 //! 5. `in_turn_ns` is what an attempt takes beyond all of these in heartbeat mode.
 //! 6. `sort_ns` is what an attempt in global mode takes beyond a decision, for each node.
 //!
+//! Rounds of the shapes take turns, and begin when no JVM becomes faster any more.
 //! The driver of the simulator then plays S1 to S3 with them, with the same attempts. Times are processor times
 //! of the threads that decide and commit, so that other programs on the machine count less. Whoever decides waits for
 //! the locks of a commit, so that these times add up. Collections of garbage are not in them.
@@ -28,13 +29,34 @@ use crate::hadoop::{Peer, PeerClock, PeerLine, VARIANTS, Variant};
 use crate::output::{aside, say};
 use crate::record::Origin;
 use crate::shape::Shape;
+use crate::stats::{Spread, grouped};
 use crate::{ModeName, results};
 
-/// Shapes that costs come from, with rounds of warming up in the modes without global attempts.
-const SIZES: [(&str, usize); 3] = [("K500", 12), ("K2000", 5), ("K20000", 2)];
+/// Shapes that take turns: costs come from those named first, and the others are predicted. Those of a group are of a
+/// like size, so that the largest does not keep the others waiting.
+const GROUPS: [Group; 2] = [
+    Group {
+        sizes: &["K500", "K2000"],
+        predicted: &["S1"],
+        warm_up: 16,
+    },
+    Group {
+        sizes: &["K20000"],
+        predicted: &["S2", "S3"],
+        warm_up: 6,
+    },
+];
 
-/// Shapes that are predicted, with such rounds.
-const PREDICTED: [(&str, usize); 3] = [("S1", 6), ("S2", 2), ("S3", 1)];
+/// Shapes of like size.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    /// Shapes that costs come from.
+    sizes: &'static [&'static str],
+    /// Shapes that are predicted.
+    predicted: &'static [&'static str],
+    /// Rounds of warming up at most.
+    warm_up: usize,
+}
 
 /// A prediction is good within this share.
 const CLOSE: f64 = 0.2;
@@ -67,34 +89,27 @@ struct Prediction {
 pub(crate) enum Extent {
     /// All sizes and all predictions: an hour or more.
     Whole,
-    /// Two sizes and one prediction, with few and short rounds: some minutes. The compiler of the JVM is not done then,
-    /// so that Hadoop is slower than in the whole one.
+    /// Two sizes and one prediction, with few and short rounds: some minutes.
     Brief,
 }
 
 impl Extent {
-    /// Shapes that costs come from.
-    fn sizes(self) -> &'static [(&'static str, usize)] {
+    /// The shapes that are measured.
+    fn groups(self) -> &'static [Group] {
         match self {
-            Self::Whole => &SIZES,
-            Self::Brief => &SIZES[..2],
+            Self::Whole => &GROUPS,
+            Self::Brief => &GROUPS[..1],
         }
     }
 
-    /// Shapes that are predicted.
-    fn predicted(self) -> &'static [(&'static str, usize)] {
-        match self {
-            Self::Whole => &PREDICTED,
-            Self::Brief => &PREDICTED[..1],
-        }
-    }
-
-    /// Rounds of warming up and those that are measured in one mode.
-    fn rounds(self, mode: ModeName, warmup: usize) -> (usize, usize) {
+    /// Rounds of warming up at most, and those that are measured.
+    fn rounds(self, mode: ModeName, group: &Group) -> (usize, usize) {
         match (mode, self) {
-            (ModeName::Global, _) => (1, 1),
-            (_, Self::Whole) => (warmup, if warmup > 3 { 3 } else { 2 }),
-            (_, Self::Brief) => (BRIEF_WARMUP, 1),
+            // Each ends by its time only.
+            (ModeName::Global, Self::Whole) => (2, 2),
+            (ModeName::Global, Self::Brief) => (1, 1),
+            (_, Self::Whole) => (group.warm_up, 3),
+            (_, Self::Brief) => (group.warm_up / 2, 3),
         }
     }
 
@@ -107,41 +122,81 @@ impl Extent {
     }
 }
 
-/// Rounds of warming up, and the longest round in s, of a brief calibration.
-const BRIEF_WARMUP: usize = 2;
+/// The longest round of a brief calibration in s.
 const BRIEF_ROUND_S: u32 = 8;
+
+/// A JVM is warm when its last two rounds were at most so many percent faster than all before.
+const STEADY_PERCENT: u64 = 105;
+
+/// What was measured of a shape in one mode.
+struct Measured {
+    shape: Shape,
+    variant: Variant,
+    /// The middle one of the measured rounds by rate.
+    line: PeerLine,
+    /// Rates of the measured rounds.
+    rates: Spread,
+}
 
 /// Measures, prints costs as a file of `--costs`, and predicts.
 pub(crate) fn run(extent: Extent, record: bool) -> Result<()> {
-    let mut points = Vec::new();
-    for &(name, warmup) in extent.sizes() {
-        let shape = Shape::named(name)?;
-        points.push(point(&shape, warmup, extent)?);
+    let (mut points, mut targets) = (Vec::new(), Vec::new());
+    for group in extent.groups() {
+        let names = group.sizes.iter().chain(group.predicted);
+        let shapes = names.map(|name| Shape::named(name));
+        let shapes = shapes.collect::<Result<Vec<_>>>()?;
+        let mut by_shape: Vec<Vec<Measured>> = shapes.iter().map(|_| Vec::new()).collect();
+        for variant in variants() {
+            let found = in_turn(
+                &shapes,
+                &variant,
+                extent.rounds(variant.mode, group),
+                extent,
+            )?;
+            for (modes, measured) in by_shape.iter_mut().zip(found) {
+                modes.push(measured);
+            }
+        }
+        let predicted = by_shape.split_off(group.sizes.len());
+        points.extend(by_shape.iter().map(|modes| point(modes)));
+        targets.extend(predicted.into_iter().flatten());
     }
     say!("{}", file(&points));
     let costs = Costs::new(points, 1, CommitOverlap::Waits, None)?;
-    say!("| shape | mode | Hadoop a second | predicted | ratio | within 20 % |");
-    say!("| --- | --- | --- | --- | --- | --- |");
-    for &(name, warmup) in extent.predicted() {
-        let shape = Shape::named(name)?;
-        for variant in variants() {
-            let line = measured(&shape, &variant, warmup, extent)?;
-            let found = predicted(&shape, &variant, &line, &costs)?;
-            let close = is_close(found.ratio);
-            say!(
-                "| {name} | {} | {} | {} | {:.2} | {} |",
-                found.mode,
-                found.hadoop_per_second,
-                found.predicted_per_second,
-                found.ratio,
-                if close { "yes" } else { "no" }
-            );
-            if record {
-                results::append(&results::of_this_machine(), &found)?;
-            }
+    predict(&targets, &costs, record)
+}
+
+/// Predicts what was measured, and prints both.
+fn predict(targets: &[Measured], costs: &Costs, record: bool) -> Result<()> {
+    say!(
+        "| shape | mode | Hadoop a second (min to max) | attempts a container | predicted | attempts a container | ratio | within 20 % |"
+    );
+    say!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    for target in targets {
+        let found = predicted(target, costs)?;
+        say!(
+            "| {} | {} | {} ({} to {}) | {} | {} | {} | {:.2} | {} |",
+            found.shape,
+            found.mode,
+            grouped(found.hadoop_per_second),
+            grouped(target.rates.min),
+            grouped(target.rates.max),
+            in_thousandths(found.hadoop_attempts_permille),
+            grouped(found.predicted_per_second),
+            in_thousandths(found.predicted_attempts_permille),
+            found.ratio,
+            if is_close(found.ratio) { "yes" } else { "no" }
+        );
+        if record {
+            results::append(&results::of_this_machine(), &found)?;
         }
     }
     Ok(())
+}
+
+/// A number of thousandths as a decimal.
+fn in_thousandths(permille: u64) -> String {
+    format!("{}.{:03}", permille / 1000, permille % 1000)
 }
 
 /// One way to run Hadoop in each mode: one thread, one container a heartbeat.
@@ -159,29 +214,96 @@ fn variants() -> impl Iterator<Item = Variant> {
     })
 }
 
-/// The middle one of some rounds by rate.
-fn measured(shape: &Shape, variant: &Variant, warmup: usize, extent: Extent) -> Result<PeerLine> {
-    aside!("measuring {} in {} mode", shape.name, variant.mode.name());
-    let rounds = extent.rounds(variant.mode, warmup);
-    let longest_s = extent.longest_s();
-    let mut peer = Peer::start_bounded(shape, variant, rounds, PeerClock::Threads, longest_s)?;
-    let rounds = rounds.1;
-    let lines: Result<Vec<PeerLine>> = (0..rounds).map(|_| peer.round()).collect();
-    let mut lines = lines?;
-    lines.sort_by_key(|line| line.per_second);
-    let middle = lines.len() / 2;
-    Ok(lines.swap_remove(middle))
+/// Hadoop on one shape, in a JVM of its own.
+struct Side {
+    peer: Peer,
+    /// Rates of the rounds of warming up.
+    warming: Vec<u64>,
+    lines: Vec<PeerLine>,
 }
 
-/// The costs at one size.
-fn point(shape: &Shape, warmup: usize, extent: Extent) -> Result<CostPoint> {
-    let nodes = u64::from(shape.cluster.nodes);
+impl Side {
+    /// Starts a JVM that nothing is warm in.
+    fn start(shape: &Shape, variant: &Variant, rounds: usize, extent: Extent) -> Result<Self> {
+        let longest_s = extent.longest_s();
+        let peer = Peer::start_bounded(shape, variant, (0, rounds), PeerClock::Threads, longest_s)?;
+        Ok(Self {
+            peer,
+            warming: Vec::new(),
+            lines: Vec::new(),
+        })
+    }
+
+    /// The middle one of its measured rounds, and the rates of all.
+    fn middle(mut self) -> Result<(PeerLine, Spread)> {
+        let rates: Vec<u64> = self.lines.iter().map(|line| line.per_second).collect();
+        let spread = Spread::of(&rates).context("a round was measured")?;
+        self.lines.sort_by_key(|line| line.per_second);
+        let middle = self.lines.len() / 2;
+        Ok((self.lines.swap_remove(middle), spread))
+    }
+}
+
+/// Whether rates rise no more: the last two are hardly above all before.
+fn is_steady(rates: &[u64]) -> bool {
+    let Some((last, before)) = rates
+        .split_last_chunk::<2>()
+        .map(|(before, last)| (last, before))
+    else {
+        return false;
+    };
+    let best = before.iter().max().copied().unwrap_or(0);
+    before.len() > 1 && last.iter().all(|&rate| 100 * rate <= STEADY_PERCENT * best)
+}
+
+/// Rounds of several shapes in one mode, one after the other and again: a minute in which the machine is slow is one
+/// for all of them. Every JVM warms up until none becomes faster, or for so many rounds at most.
+fn in_turn(
+    shapes: &[Shape],
+    variant: &Variant,
+    (warm_up, rounds): (usize, usize),
+    extent: Extent,
+) -> Result<Vec<Measured>> {
+    let start = |shape| Side::start(shape, variant, warm_up + rounds, extent);
+    let mut sides = shapes.iter().map(start).collect::<Result<Vec<_>>>()?;
+    for round in 1..=warm_up {
+        aside!("{} mode, warming up: round {round}", variant.mode.name());
+        for side in &mut sides {
+            side.warming.push(side.peer.round()?.per_second);
+        }
+        if sides.iter().all(|side| is_steady(&side.warming)) {
+            break;
+        }
+    }
+    for round in 1..=rounds {
+        aside!("{} mode, measuring: round {round}", variant.mode.name());
+        for side in &mut sides {
+            side.lines.push(side.peer.round()?);
+        }
+    }
+    let measured = shapes.iter().zip(sides).map(|(shape, side)| {
+        let (line, rates) = side.middle()?;
+        Ok(Measured {
+            shape: shape.clone(),
+            variant: *variant,
+            line,
+            rates,
+        })
+    });
+    measured.collect()
+}
+
+/// The costs at one size, of its rounds in heartbeat, asynchronous and global mode.
+fn point(modes: &[Measured]) -> CostPoint {
+    let nodes = modes
+        .first()
+        .map_or(0, |measured| measured.shape.cluster.nodes);
+    let nodes = u64::from(nodes);
     let mut point = CostPoint {
         nodes,
         ..CostPoint::default()
     };
-    for variant in variants() {
-        let line = measured(shape, &variant, warmup, extent)?;
+    for Measured { variant, line, .. } in modes {
         let verdicts = (line.accepted + line.rejected).max(1);
         // Time of one attempt on the threads that decide: rejected ones take theirs too.
         let attempt_ns = line.deciding_ns / verdicts;
@@ -200,11 +322,11 @@ fn point(shape: &Shape, warmup: usize, extent: Extent) -> Result<CostPoint> {
                 point.in_turn_ns = point.in_turn_ns.saturating_sub(rest);
             }
             ModeName::Global => {
-                point.sort_ns = attempt_ns.saturating_sub(point.decision_ns) / nodes;
+                point.sort_ns = attempt_ns.saturating_sub(point.decision_ns) / nodes.max(1);
             }
         }
     }
-    Ok(point)
+    point
 }
 
 /// The costs as a file that `--costs` reads.
@@ -227,12 +349,13 @@ fn file(points: &[CostPoint]) -> String {
     out
 }
 
-fn predicted(
-    shape: &Shape,
-    variant: &Variant,
-    line: &PeerLine,
-    costs: &Costs,
-) -> Result<Prediction> {
+fn predicted(target: &Measured, costs: &Costs) -> Result<Prediction> {
+    let Measured {
+        shape,
+        variant,
+        line,
+        ..
+    } = target;
     let simulated = simulate(shape, variant.mode, costs)?;
     let permille = |n: u64, of: u64| n * 1000 / of.max(1);
     Ok(Prediction {
@@ -390,6 +513,20 @@ mod tests {
             let ratio = ratio(simulated.per_second(), 1_000_000_000 / ns);
             assert!((0.95..1.05).contains(&ratio), "{mode:?}: {simulated:?}");
             assert_eq!(simulated.placed, u64::from(shape.target()));
+        }
+    }
+
+    #[test]
+    fn a_jvm_is_warm_when_two_rounds_bring_no_more_speed() {
+        for (rates, steady) in [
+            (&[][..], false),
+            (&[9_000, 9_000, 9_000], false),
+            (&[5_000, 9_000, 9_300, 9_100], true),
+            (&[5_000, 9_000, 9_300, 9_500], false),
+            (&[5_000, 9_000, 9_900, 9_100], false),
+            (&[5_000, 9_000, 9_900, 9_100, 9_000], true),
+        ] {
+            assert_eq!(is_steady(rates), steady, "{rates:?}");
         }
     }
 
