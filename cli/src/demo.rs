@@ -64,6 +64,9 @@ pub(crate) struct Args {
     sequential: bool,
     #[command(flatten)]
     reference: ReferenceArg,
+    /// Play so many pods of the trace alone, the first ones: the run ends sooner.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pods: Option<u32>,
     /// Say below the table what each of its lines means.
     #[arg(long)]
     explain_rows: bool,
@@ -73,11 +76,27 @@ pub(crate) struct Args {
     top: Option<ModeKind>,
 }
 
+/// The head of the trace and so many of its rows; all of them where it has fewer.
+fn first_pods(most: Option<u32>) -> &'static str {
+    let ends = PODS.match_indices('\n').map(|(at, _)| at + 1);
+    let end = most.and_then(|most| ends.skip(usize::try_from(most).ok()?).next());
+    end.map_or(PODS, |end| &PODS[..end])
+}
+
 /// Cluster and trace of the demonstration; fills in what `args` leave open.
 pub(crate) fn data(
     args: &mut TraceArgs,
     seed: u64,
     reference: Reference,
+) -> Result<(Cluster, Trace)> {
+    data_of(args, (seed, reference), PODS)
+}
+
+/// The same with some of the pods.
+fn data_of(
+    args: &mut TraceArgs,
+    (seed, reference): (u64, Reference),
+    pods: &'static str,
 ) -> Result<(Cluster, Trace)> {
     let source = |name: &str, bytes: &[u8], layer| ConfigSource {
         name: name.to_owned(),
@@ -100,7 +119,7 @@ pub(crate) fn data(
     let nodes = import::nodes(import::Source::text("openb nodes", NODES), &options)?;
     let order = args.order();
     let trace = Trace::made(move || {
-        let pods = Box::new(Cursor::new(PODS.as_bytes()));
+        let pods = Box::new(Cursor::new(pods.as_bytes()));
         let source = import::Source::of("openb pods", pods, MAX_INFLATED)?;
         import::ordered(source, Some(Format::Openb), &options, &order)
     })?;
@@ -127,7 +146,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(example) = &args.example {
         return teach::run(example);
     }
-    let (cluster, trace) = data(&mut TraceArgs::default(), args.seed, args.reference.release)?;
+    let settings = (args.seed, args.reference.release);
+    let (cluster, trace) = data_of(&mut TraceArgs::default(), settings, first_pods(args.pods))?;
     let timing = timing(Timing::default(), &trace);
     if let Some(mode) = args.top {
         let row = Row::new(mode, None).under(args.reference.release);
@@ -230,4 +250,20 @@ fn shown(cluster: &Cluster, trace: &Trace, runs: &[Outcome], explain: bool) -> S
         verdict(&columns(runs)),
         footer(runs)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_pods_come_with_the_head_of_the_trace() {
+        for most in [1, 300] {
+            let lines = first_pods(Some(most)).lines().count();
+            assert_eq!(lines, most as usize + 1);
+        }
+        for all in [None, Some(1_000_000)] {
+            assert_eq!(first_pods(all), PODS);
+        }
+    }
 }

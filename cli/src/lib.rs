@@ -14,6 +14,7 @@ mod generate;
 mod hadoop;
 mod hist;
 mod interrupt;
+mod live;
 mod machines;
 #[cfg_attr(
     not(feature = "top"),
@@ -92,7 +93,7 @@ enum Command {
     Trace(trace::Command),
     /// List the formats of traces, with the fields that are used and ignored.
     Traces(trace::FormatsArgs),
-    /// Say why applications of a recorded run wait or waited, with the evidence.
+    /// Say why applications of a recorded run or of a server wait or waited, with the evidence.
     Why(why::WhyArgs),
     /// Say what one node lacks for an application of a recorded run.
     WhyNot(why::WhyNotArgs),
@@ -103,7 +104,7 @@ enum Command {
     Snapshot(snapshot::Command),
     /// Show the latencies of a run by phase and write them as files.
     Hist(hist::Args),
-    /// Show a run in the terminal, moment by moment.
+    /// Show a run or a server in the terminal, moment by moment.
     Top(top::Args),
     /// Write the results of a run or a comparison as one HTML file.
     ///

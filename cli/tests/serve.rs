@@ -5,6 +5,8 @@
 
 #[path = "serve/browser.rs"]
 mod browser;
+#[path = "serve/live.rs"]
+mod live;
 #[cfg(unix)]
 #[path = "serve/readme.rs"]
 mod readme;

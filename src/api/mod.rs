@@ -59,7 +59,9 @@ pub use explain::{
     explain, explain_all, refused_admission, refused_call, refused_submission, waiting, why_not,
 };
 pub use live_queues::LiveQueues;
-pub use next_step::{NextStep, SettingsEditor, next_steps, next_steps_of_refusal};
+pub use next_step::{
+    NextStep, SettingsEditor, next_steps, next_steps_of_refusal, next_steps_of_refused_call,
+};
 pub use scheduler::{ContainerError, Event, ReleaseReason, RoundPart, Scheduler};
 pub use stepped::{ModeKind, Stepped};
 pub use user_limit::UserLimits;

@@ -4,6 +4,7 @@
 //! the change did in the same rounds.
 
 mod gangs;
+mod refused_call;
 
 use super::ladder::{Ladder, values_above};
 use super::scheduler::{Event, Scheduler};
@@ -14,6 +15,8 @@ use crate::explain::{Explanation, Finding, Reason};
 use crate::id::{ApplicationId, NameId, NodeName};
 use crate::queue::{AppSpec, AppStage, Ask, AskCall, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
+
+pub use refused_call::next_steps_of_refused_call;
 
 /// Rounds that a trial runs at most.
 const ROUNDS: usize = 64;
@@ -88,7 +91,7 @@ pub struct NextStep {
     pub change: Option<(String, String)>,
     /// Containers of the application that the trial placed, beyond those without the change.
     pub admits: u64,
-    /// Whether the trial let the application in: its submission was taken, or its master got room.
+    /// Whether the trial let the application in: its submission or its call was taken, or its master got room.
     pub lets_in: bool,
 }
 

@@ -85,6 +85,33 @@ pub(super) const TEMPLATE: OtherFile = other(
     "render it first, and give the result",
 );
 
+/// A file with the marks of a merge that did not end.
+const CONFLICT: OtherFile = other(
+    "one that a merge left with conflicts",
+    "decide between the parts, and remove the lines with `<<<<<<<`, `=======` and `>>>>>>>`",
+);
+
+const PATCH: OtherFile = other(
+    "a patch, not XML",
+    "apply it with `patch`, and give the file that it changes",
+);
+
+const POINTER: OtherFile = other(
+    "a pointer of Git LFS, not the file itself",
+    "fetch the file with `git lfs pull`",
+);
+
+const ANSWER: OtherFile = other(
+    "an answer of HTTP with its head",
+    "save the body alone: `curl` without `-i`",
+);
+
+/// A change for the resource manager's interface.
+const CHANGE: OtherFile = other(
+    "a change for `/ws/v1/cluster/scheduler-conf`",
+    "give the `capacity-scheduler.xml` that it changes",
+);
+
 /// The allocation file of the Fair Scheduler.
 const FAIR: OtherFile = other(
     "an allocation file of the Fair Scheduler",
@@ -151,6 +178,7 @@ pub(super) fn of_root(name: &str) -> Option<OtherFile> {
     match name {
         "allocations" => Some(FAIR),
         "queues" => Some(MAPRED_QUEUES),
+        "sched-conf" => Some(CHANGE),
         _ if name.eq_ignore_ascii_case("html") => Some(HTML),
         _ => None,
     }
@@ -159,6 +187,9 @@ pub(super) fn of_root(name: &str) -> Option<OtherFile> {
 /// What a text is that is no XML, or broken XML.
 pub(super) fn of_text(text: &str) -> Option<OtherFile> {
     let start = text.trim_start();
+    if is_conflict(text) {
+        return Some(CONFLICT);
+    }
     if is_template(text) {
         return Some(TEMPLATE);
     }
@@ -179,7 +210,43 @@ pub(super) fn of_text(text: &str) -> Option<OtherFile> {
     if start.starts_with("#!") {
         return Some(SCRIPT);
     }
+    if start.starts_with("version https://git-lfs") {
+        return Some(POINTER);
+    }
+    if start.starts_with("HTTP/") {
+        return Some(ANSWER);
+    }
+    if is_patch(start) {
+        return Some(PATCH);
+    }
     of_lines(start)
+}
+
+/// What sound XML is whose properties say nothing of queues.
+pub(super) fn of_sound_text(text: &str) -> Option<OtherFile> {
+    is_template(text).then_some(TEMPLATE)
+}
+
+/// Whether lines begin with the marks of a merge, in their order.
+fn is_conflict(text: &str) -> bool {
+    let mut marks = ["<<<<<<< ", "=======", ">>>>>>> "].into_iter().peekable();
+    for line in text.lines() {
+        if marks.peek().is_some_and(|mark| line.starts_with(mark)) {
+            marks.next();
+        }
+    }
+    marks.peek().is_none()
+}
+
+/// Whether a text begins as `diff` writes it.
+fn is_patch(start: &str) -> bool {
+    let mut lines = start.lines().skip_while(|line| {
+        ["diff ", "index ", "Index: ", "==="]
+            .iter()
+            .any(|begin| line.starts_with(begin))
+    });
+    let pair = (lines.next(), lines.next());
+    matches!(pair, (Some(old), Some(new)) if old.starts_with("--- ") && new.starts_with("+++ "))
 }
 
 /// Marks of Jinja, Helm, ERB and their like.
@@ -216,6 +283,12 @@ fn json(text: &str) -> OtherFile {
 fn of_lines(text: &str) -> Option<OtherFile> {
     let lines = text.lines().map(str::trim);
     let filled = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', '!', ';']));
+    // A block of YAML holds anything.
+    let mut block = false;
+    let filled = filled.take_while(|line| {
+        let before = std::mem::replace(&mut block, is_block(line));
+        !before
+    });
     let first: Vec<&str> = filled.take(8).collect();
     let all = |holds: fn(&str) -> bool| !first.is_empty() && first.iter().all(|line| holds(line));
     let environment = |line: &str| {
@@ -234,6 +307,13 @@ fn of_lines(text: &str) -> Option<OtherFile> {
     } else {
         None
     }
+}
+
+/// Whether a line of YAML begins a block of text.
+fn is_block(line: &str) -> bool {
+    [": |", ": >", ": |-", ": >-", ": |+"]
+        .iter()
+        .any(|end| line.ends_with(end))
 }
 
 fn is_yaml(line: &str) -> bool {
@@ -283,10 +363,32 @@ mod tests {
                 TEMPLATE,
             ),
             ("<configuration><% if x %></configuration>", TEMPLATE),
+            (
+                "<configuration>\n<<<<<<< HEAD\n=======\n>>>>>>> x\n",
+                CONFLICT,
+            ),
+            (
+                "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n",
+                PATCH,
+            ),
+            ("--- x.xml\n+++ y.xml\n@@ -1 +1 @@\n", PATCH),
+            (
+                "version https://git-lfs.github.com/spec/v1\noid sha256:1\n",
+                POINTER,
+            ),
+            (
+                "HTTP/1.1 200 OK\nContent-Type: application/xml\n\n<configuration/>",
+                ANSWER,
+            ),
+            (
+                "apiVersion: v1\ndata:\n  x.xml: |\n    <configuration/>\n",
+                YAML,
+            ),
         ] {
             assert_eq!(of_text(text), Some(kind), "{text}");
         }
-        for none in ["<configuration>", "", "words without form", "<a>{ {"] {
+        let ruled = "<a>\n=======\n</a>";
+        for none in ["<configuration>", "", "words without form", "<a>{ {", ruled] {
             assert_eq!(of_text(none), None, "{none}");
         }
     }
@@ -299,6 +401,7 @@ mod tests {
         );
         assert_eq!(of_bytes(b"<configuration/>"), None);
         assert_eq!(of_root("allocations"), Some(FAIR));
+        assert_eq!(of_root("sched-conf"), Some(CHANGE));
         assert_eq!(of_root("configuration"), None);
         let keys = [
             "mapred.capacity-scheduler.queue.a.capacity",

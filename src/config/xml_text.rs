@@ -18,6 +18,16 @@ pub(super) fn decode(bytes: &[u8], file: usize) -> Result<(&str, usize), Box<Dia
     }
     if matches!(
         bytes,
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] | [b'<', 0, 0, 0, ..] | [0, 0, 0, b'<', ..]
+    ) {
+        let text = "the file is UTF-32; only UTF-8 is read".to_owned();
+        let finding = refusal("E_XML_ENCODING", text, file, 0..4);
+        return Err(Box::new(
+            finding.help("convert it with `iconv -f UTF-32 -t UTF-8`"),
+        ));
+    }
+    if matches!(
+        bytes,
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'<', 0, ..] | [0, b'<', ..]
     ) {
         let text = "the file is UTF-16; only UTF-8 is read".to_owned();

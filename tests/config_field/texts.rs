@@ -175,7 +175,37 @@ fn packed_files_and_other_sites_are_named_with_what_to_do_next() {
     let core = configuration(&[("fs.defaultFS", "hdfs://x")]);
     let queues = "<queues><queue><name>default</name></queue></queues>";
     let fair = configuration(&[("yarn.scheduler.fair.preemption", "true")]);
-    let cases: [(&[u8], &str, &str); 11] = [
+    let change =
+        "<sched-conf><update-queue><queue-name>root.a</queue-name></update-queue></sched-conf>";
+    let unfilled = "<configuration>{% for q in queues %}<property><name>{{ q }}</name><value>1</value></property>{% endfor %}</configuration>";
+    let cases: [(&[u8], &str, &str); 18] = [
+        (
+            change.as_bytes(),
+            "scheduler-conf",
+            "capacity-scheduler.xml",
+        ),
+        (unfilled.as_bytes(), "template", "render"),
+        (
+            b"<configuration>\n<<<<<<< HEAD\n<property/>\n=======\n>>>>>>> other\n</configuration>",
+            "conflicts",
+            ">>>>>>>",
+        ),
+        (
+            b"--- a/cs.xml\n+++ b/cs.xml\n@@ -1 +1 @@\n-<a/>\n",
+            "patch",
+            "apply",
+        ),
+        (
+            b"version https://git-lfs.github.com/spec/v1\n",
+            "Git LFS",
+            "git lfs pull",
+        ),
+        (
+            b"HTTP/1.1 302 Found\nLocation: /login\n\n",
+            "HTTP",
+            "without `-i`",
+        ),
+        (b"\xff\xfe\0\0<\0\0\0", "UTF-32", "iconv -f UTF-32"),
         (b"PK\x03\x04aaaa", "ZIP", "unzip"),
         (b"BZh91AY&SY", "bzip2", "bunzip2"),
         (b"\x28\xb5\x2f\xfd\x00", "zstd", "unzstd"),

@@ -2,7 +2,8 @@
 
 use capsched::api::{
     AppSpec, Ask, AskCall, Finding, NextStep, NodeSpec, Reason, ResourceVector, Scheduler as _,
-    next_steps_of_refusal, refused_admission, refused_call, refused_submission,
+    next_steps_of_refusal, next_steps_of_refused_call, refused_admission, refused_call,
+    refused_submission,
 };
 use capsched::config::AdmissionRefusal;
 
@@ -83,13 +84,16 @@ fn calls_are_refused_by_size_label_and_form() {
     cluster.submit(AppSpec::new(app(1), "root.a", "ann"));
     let types = cluster.loaded.settings.scheduler.resource_types.clone();
     let mut found = |ask: Ask| {
-        let error = cluster
-            .engine
-            .ask(app(1), AskCall::asking(vec![ask]))
-            .unwrap_err();
-        refused_call(&error, &types)
+        let call = AskCall::asking(vec![ask]);
+        let error = cluster.engine.ask(app(1), call.clone()).unwrap_err();
+        let why = refused_call(&error, &types);
+        let steps =
+            next_steps_of_refused_call(&cluster.engine, (app(1), &call), &why, &cluster.loaded);
+        let steps: Vec<String> = steps.into_iter().map(|step| step.what).collect();
+        (why, steps)
     };
-    let large = found(Ask::anywhere(gib(17), 1));
+    let (large, steps) = found(Ask::anywhere(gib(17), 1));
+    assert_eq!(steps, ["ask for at most memory-mb 16384 in one container"]);
     assert_eq!(large.reason, Reason::LargerThanMaxAllocation);
     assert_eq!(
         large.property.as_deref(),
@@ -98,11 +102,14 @@ fn calls_are_refused_by_size_label_and_form() {
     assert_eq!(large.evidence.limit, Some(16_384));
     assert_eq!(large.evidence.asked, Some(17_408));
     let partition = Some("tape".to_owned());
-    let labelled = found(Ask {
+    let (labelled, steps) = found(Ask {
         partition,
         ..Ask::anywhere(gib(1), 1)
     });
     assert_eq!(labelled.reason, Reason::LabelNotAccessible);
-    let negative = found(Ask::anywhere(ResourceVector::of(&[-1, 1]), 1));
+    assert!(labelled.detail.contains("tape"), "{labelled:?}");
+    assert_eq!(steps, ["ask without the label"]);
+    let (negative, steps) = found(Ask::anywhere(ResourceVector::of(&[-1, 1]), 1));
     assert_eq!(negative.reason, Reason::InvalidRequest);
+    assert!(steps.is_empty());
 }

@@ -9,11 +9,19 @@ mod take;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use capsched::api::Reason;
+use capsched::api::{ApplicationId, Reason};
+use capsched::metrics::Latency;
 use capsched::sync::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 pub(crate) use recording::Recording;
+pub(crate) use take::permille;
+
+/// Most applications that a moment keeps.
+pub(crate) const APPS: usize = 2_000;
+
+/// Most nodes that a moment keeps.
+pub(crate) const NODES: usize = 5_000;
 
 /// Most moments that are kept; with more, every second one goes.
 const MOMENTS: usize = 256;
@@ -41,6 +49,8 @@ pub(crate) struct Moment {
     pub(crate) free: Option<Free>,
     /// What happened since the run began.
     pub(crate) tally: Tally,
+    /// Latencies of each phase so far; empty for a run that is repeated step by step.
+    pub(crate) phases: Vec<(String, Latency)>,
 }
 
 /// Applications and containers.
@@ -101,7 +111,7 @@ pub(crate) struct NodeAt {
 /// An application.
 #[derive(Clone, Debug)]
 pub(crate) struct AppAt {
-    pub(crate) id: u32,
+    pub(crate) id: ApplicationId,
     pub(crate) queue: Arc<str>,
     pub(crate) user: Arc<str>,
     pub(crate) submitted_ms: u64,
@@ -271,6 +281,17 @@ impl QueueAt {
 }
 
 impl NodeAt {
+    /// Of the type that is used most, and of memory, in thousandths of what the node offers.
+    pub(crate) fn shares(total: &[i64], used: &[i64]) -> [u32; 2] {
+        let share = |(total, used): (&i64, &i64)| {
+            let share = used.saturating_mul(1_000).checked_div(*total).unwrap_or(0);
+            u32::try_from(share).unwrap_or(0)
+        };
+        let shares: Vec<u32> = total.iter().zip(used).map(share).collect();
+        let most = shares.iter().max().copied().unwrap_or(0);
+        [most, shares.first().copied().unwrap_or(0)]
+    }
+
     fn to_json(&self) -> Value {
         json!({"node": &*self.name, "partition": &*self.partition,
             "used_permille": self.used_permille, "memory_permille": self.memory_permille,
@@ -280,7 +301,7 @@ impl NodeAt {
 
 impl AppAt {
     fn to_json(&self) -> Value {
-        json!({"application": capsched::api::ApplicationId::new(self.id).to_string(),
+        json!({"application": self.id.to_string(),
             "queue": &*self.queue, "user": &*self.user, "submitted_ms": self.submitted_ms,
             "running": self.running, "waiting": self.waiting,
             "reason": self.reason.map(Reason::token)})

@@ -7,7 +7,7 @@ use capsched::api::{AppSpec, ApplicationId, Event, Finding, ReleaseReason, Stepp
 
 use super::take::take;
 use super::{Film, Tally};
-use crate::play::Onlooker;
+use crate::play::{CallRefused, Onlooker};
 
 /// Width of the span between two moments at first, in ms.
 const FIRST_MS: u64 = 1_000;
@@ -19,6 +19,8 @@ pub(crate) struct Recording<'a> {
     width_ms: u64,
     /// When the next moment is kept.
     due_ms: u64,
+    /// Whether something changed since the last moment that is kept.
+    changed: bool,
     tally: Tally,
     known: BTreeMap<ApplicationId, Submission>,
 }
@@ -36,6 +38,7 @@ impl<'a> Recording<'a> {
             film,
             width_ms: FIRST_MS,
             due_ms: 0,
+            changed: false,
             tally: Tally::default(),
             known: BTreeMap::new(),
         }
@@ -48,6 +51,7 @@ impl<'a> Recording<'a> {
             self.width_ms = self.width_ms.saturating_mul(2);
         }
         self.due_ms = (at_ms / self.width_ms + 1).saturating_mul(self.width_ms);
+        self.changed = false;
     }
 
     fn refuse(&mut self, at_ms: u64, app: ApplicationId, why: &Finding) {
@@ -59,8 +63,16 @@ impl<'a> Recording<'a> {
 
 impl Onlooker for Recording<'_> {
     fn moment(&mut self, at_ms: u64, engine: &Stepped) {
+        self.changed = true;
         if at_ms >= self.due_ms {
             self.keep(at_ms, engine);
+        }
+    }
+
+    /// What changed shortly after a moment holds beyond the next one that is due.
+    fn moves_on(&mut self, from_ms: u64, to_ms: u64, engine: &Stepped) {
+        if self.changed && to_ms >= self.due_ms {
+            self.keep(from_ms, engine);
         }
     }
 
@@ -107,7 +119,12 @@ impl Onlooker for Recording<'_> {
         self.refuse(at_ms, app.id, &why);
     }
 
-    fn refused_call(&mut self, at_ms: u64, app: ApplicationId, why: Finding) {
+    fn refused_call(
+        &mut self,
+        at_ms: u64,
+        app: ApplicationId,
+        (why, _): (Finding, CallRefused<'_>),
+    ) {
         self.refuse(at_ms, app, &why);
     }
 

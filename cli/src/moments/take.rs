@@ -10,18 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use capsched::api::{
-    AppView, ApplicationId, Fraction, NodeView, PartitionView, QueueView, Reason, ResourceVector,
-    StateView, Stepped, Waiting,
+    AppView, ApplicationId, NodeView, PartitionView, QueueView, Reason, ResourceVector, StateView,
+    Stepped, Waiting,
 };
 
 use super::recording::Submission;
-use super::{AppAt, Count, Free, Moment, NodeAt, PartAt, QueueAt, Tally};
-
-/// Most applications that a moment keeps.
-const APPS: usize = 2_000;
-
-/// Most nodes that a moment keeps.
-const NODES: usize = 5_000;
+use super::{APPS, AppAt, Count, Free, Moment, NODES, NodeAt, PartAt, QueueAt, Tally};
 
 /// Applications by the moment of their submission.
 type Known = BTreeMap<ApplicationId, Submission>;
@@ -40,6 +34,7 @@ pub(super) fn take(at_ms: u64, engine: &Stepped, (tally, known): (Tally, &Known)
         further_apps,
         reasons: reasons(&waits),
         tally,
+        phases: Vec::new(),
     }
 }
 
@@ -81,7 +76,7 @@ fn apps(
         let waits = waits.get(&id).unwrap_or(&nothing);
         let about = known.get(&id);
         AppAt {
-            id: app.app,
+            id,
             queue: app.queue.as_str().into(),
             user: about.map_or_else(|| "".into(), |about| Arc::clone(&about.user)),
             submitted_ms: about.map_or(0, |about| about.at_ms),
@@ -113,31 +108,27 @@ fn part((name, of): (&String, &PartitionView)) -> PartAt {
     let memory = |amounts: Option<&Vec<i64>>| amounts.and_then(|all| all.first()).copied();
     PartAt {
         partition: name.as_str().into(),
-        used_permille: permille(of.abs_used_cap),
-        guaranteed_permille: permille(of.abs_cap),
-        maximum_permille: permille(of.abs_max_cap),
+        used_permille: permille(of.abs_used_cap.0),
+        guaranteed_permille: permille(of.abs_cap.0),
+        maximum_permille: permille(of.abs_max_cap.0),
         used_mib: memory(of.used.as_ref()).unwrap_or(0),
         guaranteed_mib: memory(Some(&of.eff_min)).unwrap_or(0),
         maximum_mib: memory(Some(&of.eff_max)).unwrap_or(0),
     }
 }
 
-fn permille(share: Fraction) -> u32 {
-    (share.0.clamp(0.0, 1_000.0) * 1000.0).round() as u32
+/// Thousandths of a share; 0 for NaN.
+pub(crate) fn permille(share: f32) -> u32 {
+    (share.clamp(0.0, 1_000.0) * 1000.0).round() as u32
 }
 
 fn node(of: &NodeView) -> NodeAt {
-    let types = of.total.iter().zip(&of.allocated);
-    let share = |(total, used): (&i64, &i64)| {
-        let share = used.saturating_mul(1_000).checked_div(*total).unwrap_or(0);
-        u32::try_from(share).unwrap_or(0)
-    };
-    let shares: Vec<u32> = types.map(share).collect();
+    let [used_permille, memory_permille] = NodeAt::shares(&of.total, &of.allocated);
     NodeAt {
         name: of.node.as_str().into(),
         partition: of.partition.as_deref().unwrap_or("").into(),
-        used_permille: shares.iter().max().copied().unwrap_or(0),
-        memory_permille: shares.first().copied().unwrap_or(0),
+        used_permille,
+        memory_permille,
         containers: of.containers,
         reserved: of.reserved.is_some(),
     }

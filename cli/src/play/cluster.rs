@@ -62,17 +62,48 @@ impl std::fmt::Display for SettingPlace {
 }
 
 /// The properties of a configuration and the files that they stand in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
     /// Every property with its place.
     pub(crate) properties: Arc<Properties>,
     /// The files of the configuration; none for one in memory.
     pub(crate) files: Arc<Vec<SourceFile>>,
+    /// What a server named instead.
+    served: Option<ServedPlaces>,
+}
+
+/// What a server names of its configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct ServedPlaces {
+    /// Values by the property that they were asked for.
+    pub(crate) places: BTreeMap<String, SettingPlace>,
+    /// Number of resource types.
+    pub(crate) types: usize,
 }
 
 impl Origin {
+    /// Properties and the files that they stand in.
+    pub(crate) fn of_files(properties: Arc<Properties>, files: Arc<Vec<SourceFile>>) -> Self {
+        Self {
+            properties,
+            files,
+            served: None,
+        }
+    }
+
+    /// What a server named.
+    pub(crate) fn of_server(served: ServedPlaces) -> Self {
+        Self {
+            served: Some(served),
+            ..Self::default()
+        }
+    }
+
     /// Number of resource types that the properties declare, memory and vcores included.
     pub(crate) fn types(&self) -> usize {
+        if let Some(served) = &self.served {
+            return served.types;
+        }
         let listed = self.properties.raw("yarn.resource-types").unwrap_or("");
         let further = listed
             .split(',')
@@ -84,6 +115,9 @@ impl Origin {
     /// Where a setting stands: its own value or that of the whole scheduler, with file and line.
     /// Nothing where the default holds.
     pub(crate) fn place(&self, property: &str) -> Option<SettingPlace> {
+        if let Some(served) = &self.served {
+            return served.places.get(property).cloned();
+        }
         let setting = property.rsplit('.').next().unwrap_or(property);
         let shared = format!("yarn.scheduler.capacity.{setting}");
         let known = |key: &&str| self.properties.raw(key).is_some();
@@ -348,10 +382,7 @@ impl Cluster {
             guarantees: Vec::new(),
             configured: loaded.preemption,
             preemption: None,
-            origin: Origin {
-                properties: loaded.properties,
-                files: Arc::new(loaded.report.files),
-            },
+            origin: Origin::of_files(loaded.properties, Arc::new(loaded.report.files)),
         };
         cluster.guarantees = cluster.guarantees_by_queue()?;
         Ok(cluster)

@@ -24,8 +24,8 @@ mod usage;
 mod verdict;
 
 pub(crate) use cluster::{
-    Cluster, Origin, for_trace, from_sources, on_site_of, refused, sources_of, types_of,
-    types_source,
+    Cluster, Origin, ServedPlaces, SettingPlace, for_trace, from_sources, on_site_of, refused,
+    sources_of, types_of, types_source,
 };
 pub(crate) use costs::NamedCosts;
 pub(crate) use figures::{grouped, time, virtual_time};
@@ -33,7 +33,7 @@ pub(crate) use files::{RunFolder, machine};
 pub(crate) use left::block;
 pub(crate) use left::wrapped;
 pub(crate) use nodes::{NodeSource, listed, node_source};
-pub(crate) use observe::{Editor, Onlooker, Watched};
+pub(crate) use observe::{CallRefused, Editor, Onlooker, Watched};
 pub(crate) use outcome::Outcome;
 pub(crate) use preemption::Preemption;
 pub(crate) use run::{Row, Scene, Timing, progress};

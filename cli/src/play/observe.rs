@@ -17,6 +17,15 @@ use super::run::{Row, Scene};
 use super::trace::explain;
 use crate::output::Problem;
 
+/// A call that an engine refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallRefused<'a> {
+    /// The call; nothing where it asked for a gang.
+    pub(crate) call: Option<&'a AskCall>,
+    /// The engine, which the call has not changed.
+    pub(crate) engine: &'a Stepped,
+}
+
 /// Somebody who looks at an engine while a run goes on.
 pub(crate) trait Onlooker {
     /// Everything of a moment has happened, and something changed in it.
@@ -27,6 +36,11 @@ pub(crate) trait Onlooker {
     /// An application was submitted and accepted.
     fn submitted(&mut self, at_ms: u64, app: &AppSpec) {
         let _ = (at_ms, app);
+    }
+
+    /// Virtual time moves on, and the engine stays as it is until then.
+    fn moves_on(&mut self, from_ms: u64, to_ms: u64, engine: &Stepped) {
+        let _ = (from_ms, to_ms, engine);
     }
 
     /// The engine decided.
@@ -40,8 +54,13 @@ pub(crate) trait Onlooker {
     }
 
     /// A call of an application was refused.
-    fn refused_call(&mut self, at_ms: u64, app: ApplicationId, why: Finding) {
-        let _ = (at_ms, app, why);
+    fn refused_call(
+        &mut self,
+        at_ms: u64,
+        app: ApplicationId,
+        (why, of): (Finding, CallRefused<'_>),
+    ) {
+        let _ = (at_ms, app, why, of);
     }
 
     /// The run is over, or has come to the moment that is asked for.
@@ -136,11 +155,17 @@ impl Scheduler for Watched<'_> {
     }
 
     fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
-        self.changed |= !call.only_fetches();
+        let asks = !call.only_fetches();
+        self.changed |= asks;
+        let kept = asks.then(|| call.clone());
         let result = self.engine.ask(app, call);
         if let Err(error) = &result {
+            let of = CallRefused {
+                call: kept.as_ref(),
+                engine: &self.engine,
+            };
             let why = refused_call(error, &self.types);
-            self.onlooker.refused_call(self.now_ms, app, why);
+            self.onlooker.refused_call(self.now_ms, app, (why, of));
         }
         self.gather();
         result
@@ -150,8 +175,12 @@ impl Scheduler for Watched<'_> {
         self.changed = true;
         let result = self.engine.ask_gang(app, gang);
         if let Err(error) = &result {
+            let of = CallRefused {
+                call: None,
+                engine: &self.engine,
+            };
             let why = refused_call(error, &self.types);
-            self.onlooker.refused_call(self.now_ms, app, why);
+            self.onlooker.refused_call(self.now_ms, app, (why, of));
         }
         self.gather();
         result
@@ -208,6 +237,7 @@ impl Scheduler for Watched<'_> {
 
     fn advance(&mut self, to_ms: u64) {
         self.show();
+        self.onlooker.moves_on(self.now_ms, to_ms, &self.engine);
         let rounds = self.engine.preemption().rounds();
         self.engine.advance(to_ms);
         self.changed |= self.engine.preemption().rounds() != rounds;

@@ -12,10 +12,11 @@ mod view;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use capsched::api::ModeKind;
 use capsched::metrics::TaggedInterval;
 
+use crate::live::{self, LiveServer, ServerArgs, is_address};
 use crate::moments::{Film, Recording};
 use crate::output::line;
 use crate::recipe::Staged;
@@ -25,13 +26,14 @@ use crate::why::{Jobs, Source, Stage, newest_run};
 
 /// Arguments of `capsched top`.
 ///
-/// The run is repeated while it is shown; nothing is changed. Keys: q queues, a applications, n nodes,
+/// A recorded run is repeated while it is shown, and a server is looked at once a second; nothing is changed. Keys: q queues, a applications, n nodes,
 /// e events, s scheduler; left and right move in time, space plays, / filters, Enter says why an
 /// application waits, p changes the partition, ? lists all keys, x ends.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Folder of a run (`replay --out`, or one column of `compare --out`) or a snapshot; the newest run
-    /// below `runs` when left out.
+    /// Folder of a run (`replay --out`, or one column of `compare --out`), a snapshot, or the address of a server
+    /// such as `http://127.0.0.1:8088`; the newest run below `runs` when left out.
+    #[arg(value_name = "RUN")]
     run: Option<PathBuf>,
     /// The moment that is shown first, in virtual time such as 1500ms, 90s or 2h; with --print and --json
     /// the end when left out.
@@ -43,6 +45,17 @@ pub(crate) struct Args {
     /// Print the moment as one JSON object, as docs/reference/json.md describes it, and end.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Where moments come from.
+#[derive(Debug)]
+pub(crate) enum Scenes {
+    /// A run that is repeated.
+    Run(Box<Stage>),
+    /// A server that is looked at.
+    Server(Box<LiveServer>),
 }
 
 /// What is shown.
@@ -50,8 +63,8 @@ pub(crate) struct Args {
 pub(crate) struct Shown {
     /// What stands in the first line.
     pub(crate) title: String,
-    /// What repeats the run.
-    pub(crate) stage: Stage,
+    /// What repeats the run, or the server.
+    pub(crate) scenes: Scenes,
     /// Its jobs, where they are known.
     pub(crate) jobs: Option<Jobs>,
     /// The log of its latencies; empty where none was measured.
@@ -89,36 +102,50 @@ impl Shown {
         };
         Ok(Self {
             title,
-            stage: source.stage()?,
+            scenes: Scenes::Run(Box::new(source.stage()?)),
             jobs: Some(jobs),
             latencies,
         })
+    }
+
+    /// A server, of which nothing is asked yet.
+    fn of_server(server: LiveServer) -> Self {
+        Self {
+            title: server.address().to_owned(),
+            scenes: Scenes::Server(Box::new(server)),
+            jobs: None,
+            latencies: Vec::new(),
+        }
     }
 
     /// The demonstration in one mode.
     pub(crate) fn of_demo(mode: ModeKind, staged: Staged) -> Self {
         Self {
             title: format!("demo {}", mode.name()),
-            stage: Stage::Run(Box::new(staged)),
+            scenes: Scenes::Run(Box::new(Stage::Run(Box::new(staged)))),
             jobs: None,
             latencies: Vec::new(),
         }
     }
 
-    /// Plays the run into a film, up to a moment or to the end.
+    /// Plays the run into a film, up to a moment or to the end; of a server, the moment that is now.
     fn record(&self, film: &Film, until_ms: Option<u64>) -> Result<()> {
-        let mut recording = Recording::new(film);
-        self.stage.observe(until_ms, &mut recording, |_, _| ())
+        match &self.scenes {
+            Scenes::Run(stage) => {
+                let mut recording = Recording::new(film);
+                stage.observe(until_ms, &mut recording, |_, _| ())
+            }
+            Scenes::Server(server) => {
+                film.push(live::moment(server, 0)?);
+                Ok(())
+            }
+        }
     }
 }
 
 /// Runs `capsched top`.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let path = match &args.run {
-        Some(path) => path.clone(),
-        None => newest_run(Path::new("runs"))?,
-    };
-    let shown = Shown::open(&path)?;
+    let shown = shown(args)?;
     if !args.print && !args.json {
         return watch(&shown, args.at);
     }
@@ -132,6 +159,22 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         print(&shown, &film, at_ms)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the arguments name.
+fn shown(args: &Args) -> Result<Shown> {
+    let address = args.run.as_ref().and_then(|run| run.to_str());
+    if let Some(address) = address.filter(|run| is_address(run)) {
+        if args.at.is_some() {
+            bail!("--at is a moment of a recorded run; a server shows what is now");
+        }
+        return Ok(Shown::of_server(LiveServer::open(address, &args.server)?));
+    }
+    args.server.refuse()?;
+    match &args.run {
+        Some(path) => Shown::open(path),
+        None => Shown::open(&newest_run(Path::new("runs"))?),
+    }
 }
 
 /// Shows a run in the terminal while it is played.
@@ -157,10 +200,10 @@ const NO_SCREENS: &str = "this build has no terminal screens; build it with `--f
 
 #[cfg(not(feature = "top"))]
 pub(crate) fn watch(_: &Shown, _: Option<u64>) -> Result<ExitCode> {
-    anyhow::bail!(NO_SCREENS)
+    bail!(NO_SCREENS)
 }
 
 #[cfg(not(feature = "top"))]
 fn print(_: &Shown, _: &Film, _: u64) -> Result<()> {
-    anyhow::bail!(NO_SCREENS)
+    bail!(NO_SCREENS)
 }

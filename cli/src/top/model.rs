@@ -30,7 +30,7 @@ const EVENTS: usize = 1_000;
 /// The answer about an application, or that it is worked out.
 #[derive(Clone, Debug)]
 pub(super) struct Why {
-    pub(super) app: u32,
+    pub(super) app: ApplicationId,
     /// Nothing while it is worked out.
     pub(super) lines: Option<Vec<String>>,
     /// First line that is shown.
@@ -143,8 +143,10 @@ impl<'a> Model<'a> {
         self.selected
     }
 
+    /// Latencies of the phases: those of the moment where it has any.
     pub(super) fn phases(&self) -> &[(String, Latency)] {
-        &self.phases
+        let now = self.now().map_or(&[][..], |now| &now.phases);
+        if now.is_empty() { &self.phases } else { now }
     }
 
     /// The partition that is shown, by name.
@@ -162,8 +164,8 @@ impl<'a> Model<'a> {
     }
 
     /// The name of an application's job; empty where it has none.
-    pub(super) fn job_name(&self, app: u32) -> &str {
-        let job = self.jobs.and_then(|jobs| jobs.of(ApplicationId::new(app)));
+    pub(super) fn job_name(&self, app: ApplicationId) -> &str {
+        let job = self.jobs.and_then(|jobs| jobs.of(app));
         job.map_or("", |job| &job.name)
     }
 
@@ -183,7 +185,7 @@ impl<'a> Model<'a> {
     pub(super) fn applications(&self) -> Vec<&AppAt> {
         let all = self.now().map_or(&[][..], |now| &now.apps);
         let named = |app: &&AppAt| {
-            let id = ApplicationId::new(app.id).to_string();
+            let id = app.id.to_string();
             let reason = app.reason.map_or("", capsched::api::Reason::token);
             let texts = [&id, self.job_name(app.id), &app.queue, &app.user, reason];
             texts.iter().any(|text| text.contains(&self.filter))
@@ -325,11 +327,10 @@ impl<'a> Model<'a> {
         let Some(app) = self.applications().get(self.selected).copied().cloned() else {
             return;
         };
-        let id = ApplicationId::new(app.id);
-        let known = self.jobs.and_then(|jobs| jobs.of(id));
+        let known = self.jobs.and_then(|jobs| jobs.of(app.id));
         let job = known.cloned().unwrap_or_else(|| Job {
             name: String::new(),
-            app: id,
+            app: app.id,
             queue: app.queue.to_string(),
             user: app.user.to_string(),
             submitted_ms: app.submitted_ms,
@@ -356,7 +357,7 @@ impl<'a> Model<'a> {
     /// The answer to a question, unless it was closed.
     pub(super) fn answer(&mut self, app: ApplicationId, text: &str) {
         if let Some(why) = &mut self.why
-            && why.app == app.sequence
+            && why.app == app
         {
             why.lines = Some(text.lines().map(str::to_owned).collect());
         }

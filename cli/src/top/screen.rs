@@ -13,9 +13,10 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use super::model::{Model, Question};
-use super::{Shown, keys, view};
+use super::{Scenes, Shown, keys, view};
+use crate::live;
 use crate::moments::Film;
-use crate::why::text_at;
+use crate::why::{text_at, text_of_server};
 
 /// Time between two pictures while the run plays.
 const TICK: Duration = Duration::from_millis(200);
@@ -72,7 +73,11 @@ fn wait_for(film: &Film, at_ms: u64) {
 }
 
 fn record(shown: &Shown, film: &Film, send: Sender<Found>) {
-    if let Err(error) = shown.record(film, None) {
+    let played = match &shown.scenes {
+        Scenes::Run(_) => shown.record(film, None),
+        Scenes::Server(server) => live::watch(server, film),
+    };
+    if let Err(error) = played {
         // The receiver lives as long as this thread.
         let _ = send.send(Found::Failure(format!("{error:#}")));
         film.end();
@@ -111,7 +116,10 @@ fn drive<'scope, 'env>(
 }
 
 fn answer(shown: &Shown, question: &Question, send: &Sender<Found>) {
-    let text = text_at(&shown.stage, &question.job, question.at_ms);
+    let text = match &shown.scenes {
+        Scenes::Run(stage) => text_at(stage, &question.job, question.at_ms),
+        Scenes::Server(server) => text_of_server(server, &question.job),
+    };
     let text = text.unwrap_or_else(|error| format!("error: {error:#}"));
     // Nobody waits for it once the screen is closed.
     let _ = send.send(Found::Answer(question.job.app, text));

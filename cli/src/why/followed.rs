@@ -2,11 +2,11 @@
 
 use capsched::api::{
     AppSpec, ApplicationId, Finding, NextStep, SettingsEditor, Stepped, Timeline, UnderWay,
-    WaitExplainer, Waiting, next_steps_of_refusal,
+    WaitExplainer, Waiting, next_steps_of_refusal, next_steps_of_refused_call,
 };
 
 use super::preempted::{RoundSpan, Rounds};
-use crate::play::Onlooker;
+use crate::play::{CallRefused, Onlooker};
 
 /// A refusal with its moment.
 #[derive(Clone, Debug)]
@@ -109,9 +109,17 @@ impl Onlooker for Followed<'_> {
         }
     }
 
-    fn refused_call(&mut self, at_ms: u64, app: ApplicationId, why: Finding) {
+    fn refused_call(
+        &mut self,
+        at_ms: u64,
+        app: ApplicationId,
+        (why, of): (Finding, CallRefused<'_>),
+    ) {
         if app == self.app {
-            self.refuse(at_ms, why, Vec::new());
+            let steps = of.call.map_or_else(Vec::new, |call| {
+                next_steps_of_refused_call(of.engine, (app, call), &why, self.editor)
+            });
+            self.refuse(at_ms, why, steps);
         }
     }
 

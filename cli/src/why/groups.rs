@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use capsched::api::{Explanation, Finding, Reason};
 
 use super::jobs::Jobs;
-use crate::play::{grouped, virtual_time, wrapped};
+use crate::play::{grouped, wrapped};
 
 /// What a list is grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -100,15 +100,14 @@ impl Groups {
     }
 
     /// The groups for people.
-    pub(super) fn table(&self, at_ms: u64) -> String {
-        let when = virtual_time(at_ms);
+    pub(super) fn table(&self, when: &str) -> String {
         let apps: u64 = self.all.iter().map(|group| group.apps).sum();
         let containers: u64 = self.all.iter().map(|group| group.containers).sum();
         if apps == 0 {
-            return format!("nothing waits at {when}\n");
+            return format!("nothing waits {when}\n");
         }
         let mut out = format!(
-            "{} applications wait for {} containers at {when}\n\n      apps containers  {}\n",
+            "{} applications wait for {} containers {when}\n\n      apps containers  {}\n",
             grouped(apps),
             grouped(containers),
             self.by

@@ -110,6 +110,12 @@ impl Jobs {
         Self(jobs)
     }
 
+    /// The applications of a server.
+    pub(super) fn of_server(mut jobs: Vec<Job>) -> Self {
+        jobs.sort_by_key(|job| job.app);
+        Self(jobs)
+    }
+
     /// A job by its number.
     pub(crate) fn of(&self, app: ApplicationId) -> Option<&Job> {
         let at = self.0.binary_search_by_key(&app, |job| job.app).ok()?;

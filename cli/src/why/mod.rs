@@ -1,13 +1,14 @@
-//! `capsched why` and `why-not`: why applications of a recorded run wait or waited.
+//! `capsched why` and `why-not`: why applications of a recorded run wait or waited, or those of a server.
 //!
-//! The run is repeated from the inputs that it was recorded with, up to the moment that is asked for,
-//! and the engine's state is explained there.
+//! A run is repeated from the inputs that it was recorded with, up to the moment that is asked for,
+//! and the engine's state is explained there. A server explains its own state.
 
 mod followed;
 mod groups;
 mod jobs;
 mod json;
 mod preempted;
+mod served;
 mod shown;
 mod shown_rounds;
 mod source;
@@ -21,13 +22,16 @@ use capsched::api::{
     Explanation, NextStep, NodeName, Stepped, Taken, next_steps, why_not as conditions,
 };
 
+use crate::live::{ServerArgs, is_address};
 use crate::output::{PROBLEM, Problem, line, put};
-use crate::play::Origin;
+use crate::play::{Origin, virtual_time};
 use crate::values::virtual_ms;
 use followed::{Course, Followed};
 use groups::{GroupBy, Groups};
 
 pub(crate) use jobs::{Job, Jobs};
+#[cfg(feature = "top")]
+pub(crate) use served::text as text_of_server;
 pub(crate) use source::{Source, Stage};
 
 /// Arguments of `capsched why`.
@@ -37,8 +41,9 @@ pub(crate) use source::{Source, Stage};
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "capsched why [RUN] [APP] [OPTIONS]")]
 pub(crate) struct WhyArgs {
-    /// RUN is the folder of a run (`replay --out`, or one column of `compare --out`) or a snapshot; the newest
-    /// run below `runs` when left out. APP is an application, its number, or the name of its job.
+    /// RUN is the folder of a run (`replay --out`, or one column of `compare --out`), a snapshot, or the address of a
+    /// server such as `http://127.0.0.1:8088`; the newest run below `runs` when left out. APP is an application, its
+    /// number, or the name of its job.
     #[arg(value_name = "RUN] [APP", num_args = 0..=2)]
     what: Vec<String>,
     /// The moment that is looked at, in virtual time such as 1500ms, 90s or 2h; the end of the run when
@@ -54,6 +59,8 @@ pub(crate) struct WhyArgs {
     /// Print one JSON object, as docs/reference/why.md describes it.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 /// Arguments of `capsched why-not`.
@@ -74,6 +81,12 @@ pub(crate) struct WhyNotArgs {
 
 /// Runs `capsched why`.
 pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
+    if let Some((first, rest)) = args.what.split_first()
+        && is_address(first)
+    {
+        return served::why(args, first, rest);
+    }
+    args.server.refuse()?;
     let (run, rest) = run_and_rest(&args.what)?;
     let source = Source::open(&run)?;
     let jobs = source.jobs()?;
@@ -119,7 +132,7 @@ fn listed(args: &WhyArgs, source: Source, jobs: &Jobs) -> Result<ExitCode> {
     if args.json {
         line(json::list(at_ms, &found, &groups, (jobs, &stage.origin())));
     } else {
-        put(&groups.table(at_ms));
+        put(&groups.table(&format!("at {}", virtual_time(at_ms))));
     }
     Ok(exit(!found.is_empty()))
 }

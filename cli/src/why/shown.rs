@@ -38,12 +38,44 @@ pub(super) fn of_app(answer: &Answer<'_>, about: &About) -> String {
         out.push_str(&helps(&refused.steps));
     }
     if let Some(now) = &answer.now {
-        out.push_str(&waits(now, answer.at_ms, &answer.course.timeline, about));
+        let _ = writeln!(out, "\nat {} it waits for", virtual_time(answer.at_ms));
+        let spans = answer.course.timeline.spans();
+        out.push_str(&waits(now, spans.last().map(|span| span.from_ms), about));
         out.push_str(&helps(&answer.steps));
     }
     out.push_str(&timeline(&answer.course.timeline, answer.at_ms));
     out.push_str(&shown_rounds::rounds(&answer.course.rounds, answer.at_ms));
     out.push_str(&shown_rounds::taken(&answer.taken, &about.types));
+    out
+}
+
+/// The whole answer of a server about an application.
+pub(super) fn of_server(answer: &Answer<'_>, about: &About) -> String {
+    let job = answer.job;
+    let named = match job.name.as_str() {
+        "" => String::new(),
+        name => format!("  job {}", name.escape_debug()),
+    };
+    let ago = |then_ms: u64| virtual_time(answer.at_ms.saturating_sub(then_ms));
+    let ended = job
+        .ended_ms
+        .map_or_else(String::new, |ended| format!(", ended {} ago", ago(ended)));
+    let mut out = format!(
+        "{}{named}  user {}  queue {}  {}, submitted {} ago{ended}\n",
+        job.app,
+        job.user.escape_debug(),
+        job.queue.escape_debug(),
+        job.outcome.escape_debug(),
+        ago(job.submitted_ms),
+    );
+    match &answer.now {
+        Some(now) => {
+            out.push_str("\nit waits for\n");
+            out.push_str(&waits(now, None, about));
+            out.push_str(&helps(&answer.steps));
+        }
+        None => out.push_str("\nit waits for nothing now\n"),
+    }
     out
 }
 
@@ -62,10 +94,10 @@ fn life(job: &Job) -> String {
     said
 }
 
-/// What an application waits for now.
-fn waits(now: &Explanation, at_ms: u64, timeline: &Timeline, about: &About) -> String {
+/// What an application waits for now, and since when where that is known.
+fn waits(now: &Explanation, since_ms: Option<u64>, about: &About) -> String {
     let types = &about.types;
-    let mut out = format!("\nat {} it waits for\n", virtual_time(at_ms));
+    let mut out = String::new();
     for key in &now.keys {
         let (n, size) = (grouped(key.containers), amounts(&key.size, types));
         let _ = writeln!(out, "  {n} x {size}");
@@ -73,8 +105,8 @@ fn waits(now: &Explanation, at_ms: u64, timeline: &Timeline, about: &About) -> S
     out.push('\n');
     if let Some(found) = now.dominant() {
         out.push_str(&finding(found, &about.origin));
-        if let Some(span) = timeline.spans().last() {
-            out.push_str(&labelled("since", &virtual_time(span.from_ms)));
+        if let Some(since_ms) = since_ms {
+            out.push_str(&labelled("since", &virtual_time(since_ms)));
         }
     }
     let others = now.secondary();

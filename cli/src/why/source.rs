@@ -67,10 +67,9 @@ impl Stage {
     pub(crate) fn origin(&self) -> Origin {
         match self {
             Self::Run(staged) => staged.cluster.origin.clone(),
-            Self::Snapshot(_, _, loaded) => Origin {
-                properties: Arc::clone(&loaded.properties),
-                files: Arc::default(),
-            },
+            Self::Snapshot(_, _, loaded) => {
+                Origin::of_files(Arc::clone(&loaded.properties), Arc::default())
+            }
         }
     }
 

@@ -54,17 +54,38 @@ impl Server {
         &mut self.child
     }
 
-    /// Head and body of an answer to the administrator.
+    /// The same server, asked with another token.
+    pub(crate) fn as_user(mut self, token: &str) -> Self {
+        token.clone_into(&mut self.token);
+        self
+    }
+
+    /// Head and body of an answer.
     pub(crate) fn get(&self, path: &str) -> (String, String) {
+        self.ask("GET", path, "")
+    }
+
+    /// Head and body of the answer to a document.
+    pub(crate) fn post(&self, path: &str, document: &Value) -> (String, String) {
+        let body = document.to_string();
+        let about = format!(
+            "X-Requested-By: test\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.ask("POST", path, &about)
+    }
+
+    fn ask(&self, method: &str, path: &str, rest: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .unwrap();
         let head = format!(
-            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nConnection: close\r\n",
             self.address, self.token
         );
-        stream.write_all(head.as_bytes()).unwrap();
+        let rest = if rest.is_empty() { "\r\n" } else { rest };
+        stream.write_all((head + rest).as_bytes()).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();

@@ -1,7 +1,6 @@
 //! What people do with the program, from end to end, by the very commands.
 //!
-//! The first minute (`demo`) runs in `teach.rs` by its examples, the live server in `serve.rs`, and the claims in
-//! `simulate.rs` and `parity.rs`. The library's first program is `examples/embed.rs`, which
+//! The live server has its journey in `serve/live.rs`. The library's first program is `examples/embed.rs`, which
 //! `tests/runtime/examples.rs` runs. C and Python have tests in `capi/` and `python/`, two servers in `.ci/etcd`.
 
 use std::fs;
@@ -70,6 +69,45 @@ fn recorded(name: &str) -> PathBuf {
         "capsched replay t.jsonl --conf conf/capacity-scheduler.xml --nodes 2x10GiB,10vcores --out runs/last",
     );
     at
+}
+
+/// The demonstration whole takes minutes in a build that is not optimised, where a part of it is played.
+#[test]
+fn the_first_minute_shows_three_modes_and_what_to_do_next() {
+    let at = folder("journey-first");
+    let part = if cfg!(debug_assertions) {
+        " --pods 60"
+    } else {
+        ""
+    };
+    let (code, text, err) = typed(&at, &format!("capsched demo{part}"));
+    assert_eq!(code, 0, "{err}");
+    let cells = |label: &str| -> Vec<String> {
+        let line = text.lines().find_map(|line| line.strip_prefix(label));
+        let line = line.unwrap_or_else(|| panic!("{label}: {text}"));
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(
+        cells("scheduling mode"),
+        ["heartbeat", "asynchronous", "global"]
+    );
+    assert_eq!(cells("containers asked"), cells("containers allocated"));
+    assert_eq!(cells("same containers placed in every column:"), ["yes"]);
+    assert!(text.contains("The engine on a saturated cluster"), "{text}");
+    let repeated = json(&fine(&at, &format!("capsched demo{part} --json --seed 7")));
+    let placed = &repeated["runs"][2]["allocations"];
+    let shown: String = cells("containers allocated")[2].replace(',', "");
+    assert_eq!(placed.to_string(), shown, "{repeated}");
+    // What it names as next exists: the words up to the first that stands for a file.
+    let next = text.split("Next: ").nth(1).unwrap();
+    for line in next.lines().filter(|line| line.contains("capsched ")) {
+        let command: Vec<&str> = line.split_whitespace().skip(1).collect();
+        let help = fine(&at, &format!("capsched {} --help", command[0]));
+        let options = command.iter().filter(|word| word.starts_with("--"));
+        for option in options {
+            assert!(help.contains(option), "{option} of {line}");
+        }
+    }
 }
 
 #[test]

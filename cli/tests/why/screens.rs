@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::recorded;
 use crate::support::run;
+use crate::{recorded, recorded_with};
 
 #[test]
 fn a_moment_is_a_picture_of_80_by_24_and_a_document_with_the_reasons_of_why() {
@@ -21,10 +21,29 @@ fn a_moment_is_a_picture_of_80_by_24_and_a_document_with_the_reasons_of_why() {
     } else {
         assert!(code == 2 && err.contains("--features top"), "{err}");
     }
-    let (code, text, err) = run(&["top", shown, "--json", "--at", "30s"]);
+    let moment = assert_moment_of_why(shown, "30s");
+    let waits = moment["applications"].as_array().unwrap().iter();
+    assert!(waits.filter(|app| !app["reason"].is_null()).count() > 0);
+    assert_eq!(moment["nodes"].as_array().unwrap().len(), 2);
+}
+
+/// In the modes without heartbeats nothing happens between two decisions, which are minutes apart.
+#[test]
+fn a_moment_between_two_decisions_is_what_the_last_one_left() {
+    for mode in ["heartbeat", "async", "global"] {
+        let (out, _) = recorded_with(&format!("top-{mode}"), &["--mode", mode]);
+        for at in ["900ms", "30s", "80s"] {
+            assert_moment_of_why(out.to_str().unwrap(), at);
+        }
+    }
+}
+
+/// The moment of a run; its reasons are those of `why` at the same time.
+fn assert_moment_of_why(shown: &str, at: &str) -> Value {
+    let (code, text, err) = run(&["top", shown, "--json", "--at", at]);
     assert_eq!(code, 0, "{err}");
     let moment: Value = serde_json::from_str(&text).unwrap();
-    let (_, text, _) = run(&["why", shown, "--list", "--json", "--at", "30s"]);
+    let (_, text, _) = run(&["why", shown, "--list", "--json", "--at", at]);
     let list: Value = serde_json::from_str(&text).unwrap();
     let of = |document: &Value, list: &str, name: &str, count: &str| -> Vec<(String, u64)> {
         let all = document[list].as_array().unwrap().iter();
@@ -37,11 +56,9 @@ fn a_moment_is_a_picture_of_80_by_24_and_a_document_with_the_reasons_of_why() {
     assert_eq!(
         of(&moment, "reasons", "reason", "applications"),
         of(&list, "groups", "name", "applications"),
-        "{list}"
+        "{shown} {at}: {list}"
     );
-    let waits = moment["applications"].as_array().unwrap().iter();
-    assert!(waits.filter(|app| !app["reason"].is_null()).count() > 0);
-    assert_eq!(moment["nodes"].as_array().unwrap().len(), 2);
+    moment
 }
 
 #[test]

@@ -169,7 +169,11 @@ pub const OPERATIONS: &[Operation] = &[
         "who calls, and whether the caller administers the cluster",
     ),
     get("/v1/apps", OWN_APPS, "a page of applications"),
-    get("/v1/apps/{app}/why", &[], "why an application waits"),
+    get(
+        "/v1/apps/{app}/why",
+        &["would_help"],
+        "why an application waits, and what would help",
+    ),
     get("/v1/nodes", &[], "all nodes in columns"),
     get(
         "/v1/latency",

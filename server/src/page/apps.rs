@@ -86,6 +86,8 @@ struct Row {
     running_containers: usize,
     pending_containers: u64,
     reason: Option<&'static str>,
+    /// What is asked, used and allowed.
+    detail: Option<String>,
 }
 
 /// A page of applications.
@@ -224,6 +226,7 @@ impl Row {
             running_containers: app.placed_ms.len(),
             pending_containers: waits.map_or(0, |one| one.containers),
             reason: waits.map(|one| one.reason.token()),
+            detail: waits.map(|one| one.detail.to_string()),
         }
     }
 }

@@ -18,10 +18,12 @@ const BETWEEN_MS: u64 = 1000;
 const SHARE: u64 = 10;
 
 /// What one application waits for most, and how much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingByReason {
     /// The reason of the lowest tier, and of most containers there.
     pub reason: Reason,
+    /// What is asked, used and allowed, as a sentence.
+    pub detail: Arc<str>,
     /// All containers that wait.
     pub containers: u64,
 }
@@ -125,9 +127,12 @@ impl Pending {
             return;
         };
         let reason = first.finding.reason;
-        let containers = waits.iter().map(|one| one.containers).sum();
-        self.apps
-            .insert(app, PendingByReason { reason, containers });
+        let one = PendingByReason {
+            reason,
+            detail: first.finding.detail.as_str().into(),
+            containers: waits.iter().map(|one| one.containers).sum(),
+        };
+        self.apps.insert(app, one);
         for one in waits {
             let key = (Arc::clone(queue), one.finding.reason);
             self.sums.entry(key).or_default().containers += one.containers;

@@ -3,19 +3,36 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::StatusCode;
-use capsched::api::{ApplicationId, Engine, Evidence, Explanation, Finding, KeyExplanation};
+use capsched::api::{
+    ApplicationId, Engine, Evidence, Explanation, Finding, KeyExplanation, Mode, ModeKind,
+    NextStep, SettingsEditor, Stepped, next_steps,
+};
 use capsched::queue::AppStage;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Page;
 use super::answer::{Problem, blocking};
+use crate::conf::{ConfProperties, MutableConf};
+
+/// What is asked beside the reasons.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Further {
+    /// Changes that help, each tried on a copy of the scheduler.
+    would_help: bool,
+}
 
 /// The explanation of one application; without keys when it waits for nothing or has ended.
+///
+/// Cost: as `Engine::explain`; with `would_help`, a copy of the scheduler and some rounds for each change that is tried.
 pub(super) async fn why(
     State(page): State<Page>,
     Path(app): Path<String>,
+    Query(further): Query<Further>,
+    conf: Option<Extension<Arc<MutableConf>>>,
 ) -> Result<Json<Value>, Problem> {
     blocking(move || {
         let wrong = |_| {
@@ -32,12 +49,56 @@ pub(super) async fn why(
         let snapshot = page.rm.engine().snapshot();
         let types = &snapshot.settings.resource_types;
         let found = Engine::explain(page.rm.engine(), id);
-        Ok(Json(shown(id, found.as_ref(), types)))
+        let conf = conf.map(|Extension(conf)| conf);
+        let settings = conf.as_ref().map(|conf| conf.state());
+        let settings = settings.as_ref().map(|state| &state.properties);
+        let mut document = shown(id, found.as_ref(), (types, settings));
+        if further.would_help {
+            document["would_help"] = would_help(&page, id, conf.as_deref())?;
+        }
+        Ok(Json(document))
     })
     .await
 }
 
-fn shown(id: ApplicationId, found: Option<&Explanation>, types: &[Arc<str>]) -> Value {
+/// Changes that help an application, each tried on a copy of the scheduler.
+fn would_help(
+    page: &Page,
+    app: ApplicationId,
+    conf: Option<&MutableConf>,
+) -> Result<Value, Problem> {
+    let mode = match page.rm.setup().mode {
+        Mode::Heartbeat => ModeKind::Heartbeat,
+        Mode::Asynchronous { .. } => ModeKind::Asynchronous,
+        Mode::Global { .. } => ModeKind::Global,
+    };
+    let copied = page
+        .rm
+        .engine()
+        .inspect(move |ledger| Stepped::trial_of(ledger, mode));
+    let copy = copied.map_err(|error| Problem::gone(&error))?;
+    // What is in use was accepted when it was taken over.
+    let loaded = conf.and_then(|conf| conf.load(&conf.state().properties).ok());
+    let editor: &dyn SettingsEditor = match &loaded {
+        Some(loaded) => loaded,
+        None => &(),
+    };
+    let steps = copy.explain(app);
+    let steps = steps.map_or_else(Vec::new, |why| next_steps(&copy, &why, editor));
+    Ok(steps.iter().map(step).collect())
+}
+
+fn step(step: &NextStep) -> Value {
+    let set = step.change.as_ref();
+    let set = set.map(|(property, value)| json!({"property": property, "value": value}));
+    json!({"what": step.what, "set": set, "admits": step.admits, "lets_in": step.lets_in})
+}
+
+fn shown(
+    id: ApplicationId,
+    found: Option<&Explanation>,
+    (types, settings): (&[Arc<str>], Option<&ConfProperties>),
+) -> Value {
     let names: Vec<&str> = types.iter().map(|name| &**name).collect();
     let Some(found) = found else {
         return json!({"app": id.to_string(), "types": names, "containers": 0, "keys": []});
@@ -46,6 +107,7 @@ fn shown(id: ApplicationId, found: Option<&Explanation>, types: &[Arc<str>]) -> 
         let ahead: Vec<String> = position.ahead.iter().map(ToString::to_string).collect();
         json!({
             "list": position.list.name(),
+            "order": if position.fair { "fair" } else { "fifo" },
             "place": position.place,
             "of": position.of,
             "higher": position.higher,
@@ -55,12 +117,13 @@ fn shown(id: ApplicationId, found: Option<&Explanation>, types: &[Arc<str>]) -> 
     let keys: Vec<Value> = found
         .keys
         .iter()
-        .map(|key| key_of(key, types.len()))
+        .map(|key| key_of(key, types.len(), settings))
         .collect();
     json!({
         "app": id.to_string(),
         "user": &*found.user,
         "queue": &*found.queue,
+        "priority": found.priority,
         "stage": stage(found.stage),
         "containers": found.containers(),
         "types": names,
@@ -78,9 +141,10 @@ const fn stage(stage: AppStage) -> &'static str {
     }
 }
 
-fn key_of(key: &KeyExplanation, types: usize) -> Value {
+fn key_of(key: &KeyExplanation, types: usize, settings: Option<&ConfProperties>) -> Value {
     let size: Vec<i64> = (0..types).map(|index| key.size[index]).collect();
-    let findings: Vec<Value> = key.findings.iter().map(finding).collect();
+    let findings = key.findings.iter().map(|one| finding(one, settings));
+    let findings: Vec<Value> = findings.collect();
     json!({
         "priority": key.priority,
         "containers": key.containers,
@@ -89,15 +153,26 @@ fn key_of(key: &KeyExplanation, types: usize) -> Value {
     })
 }
 
-fn finding(one: &Finding) -> Value {
+fn finding(one: &Finding, settings: Option<&ConfProperties>) -> Value {
+    let property = one.property.as_deref();
+    let set_by = property.and_then(|property| set_by(property, settings?));
     json!({
         "reason": one.reason.token(),
         "tier": one.reason.tier(),
         "detail": one.detail,
         "advice": one.reason.advice(),
         "property": one.property,
+        "set_by": set_by.map(|(property, value)| json!({"property": property, "value": value})),
         "evidence": evidence(&one.evidence),
     })
+}
+
+/// The property that has the value: the queue's own, or that of the whole scheduler; nothing where the default holds.
+fn set_by<'a>(property: &str, settings: &'a ConfProperties) -> Option<(String, &'a str)> {
+    let setting = property.rsplit('.').next().unwrap_or(property);
+    let shared = format!("yarn.scheduler.capacity.{setting}");
+    let mut names = [property.to_owned(), shared].into_iter();
+    names.find_map(|name| settings.get(&name).map(|value| (name, value.trim())))
 }
 
 fn evidence(of: &Evidence) -> Value {

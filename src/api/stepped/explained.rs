@@ -1,10 +1,11 @@
 //! Looks at an engine that runs step by step: why something waits, and copies to try changes on.
 
-use super::Stepped;
+use super::{ModeKind, Stepped};
 use crate::api::explain::{explain, explain_all, waiting_beside};
-use crate::commit::AppError;
+use crate::commit::{AppError, Ledger};
 use crate::explain::{Explanation, UnderWay, Waiting};
 use crate::id::ApplicationId;
+use crate::runtime::Sequential;
 
 impl Stepped {
     /// Why one application waits, with what preemption and refused proposals mean for it; nothing
@@ -31,6 +32,34 @@ impl Stepped {
         copy.nodes.clone_from(&self.nodes);
         copy.partitions.clone_from(&self.partitions);
         copy.start = self.start;
+        copy
+    }
+
+    /// A copy of the engine behind a ledger, such as one with threads, to try a change on. Its rounds are those of
+    /// the mode.
+    ///
+    /// Cost: a copy of every table.
+    ///
+    /// ```
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?;
+    /// engine.add_node(NodeSpec::new("n0:8041".parse()?, ResourceVector::of(&[8192, 8])))?;
+    /// let mut copy = engine.inspect(|ledger| Stepped::trial_of(ledger, ModeKind::Heartbeat))?;
+    /// copy.submit(AppSpec::new(ApplicationId::new(1), "root.a", "ann"))?;
+    /// assert!(engine.app(ApplicationId::new(1))?.is_none()); // the engine itself has not changed
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn trial_of(ledger: &Ledger, mode: ModeKind) -> Self {
+        let mut copy = Self::new(Sequential::trial_of(ledger), mode);
+        let state = ledger.state();
+        for (name, slot) in ledger.nodes_by_name() {
+            let partition = state.nodes[slot].partition;
+            copy.nodes.push((name.clone(), slot));
+            copy.partitions
+                .insert(state.partitions[partition].name.to_string());
+        }
         copy
     }
 

@@ -146,6 +146,9 @@ impl Pods {
             self.context.report.guess("never ends, no deletion_time");
             return Ok((created, Run::Forever));
         };
+        if deleted < created {
+            return Err("deletion_time is before creation_time".to_owned());
+        }
         let started = scheduled.unwrap_or_else(|| {
             self.context
                 .report
@@ -286,6 +289,7 @@ mod tests {
                 "beyond every calendar",
             ),
             ("a,1,8,0,0,,LS,Running,1,2,3", "before the start"),
+            ("a,1,8,0,0,,LS,Running,9,5,1", "before creation_time"),
             (
                 "a,1,1e400,0,0,,LS,Running,1,2,1",
                 "memory_mib is not a whole number",

@@ -233,7 +233,7 @@ fn coloured(colour: Color) -> Style {
 mod tests {
     use std::sync::Arc;
 
-    use capsched::api::Reason;
+    use capsched::api::{ApplicationId, Reason};
     use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
     use super::*;
@@ -262,7 +262,7 @@ mod tests {
 
     fn app(id: u32, queue: &str, waiting: u64, reason: Option<Reason>) -> AppAt {
         AppAt {
-            id,
+            id: ApplicationId::new(id),
             queue: queue.into(),
             user: "ann".into(),
             submitted_ms: 1_000,
@@ -296,6 +296,7 @@ mod tests {
                 app(2, "root.prod", 0, None),
             ],
             further_apps: 0,
+            phases: Vec::new(),
             reasons: [
                 (
                     Reason::UserLimit,

@@ -1,6 +1,5 @@
 //! Applications, nodes, events, figures of the scheduler, and the answer about an application.
 
-use capsched::api::ApplicationId;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -63,7 +62,7 @@ pub(super) fn applications(model: &Model<'_>, area: Rect) -> Vec<Line<'static>> 
 /// The job's name, or the application's.
 fn label(model: &Model<'_>, app: &AppAt) -> String {
     match model.job_name(app.id) {
-        "" => ApplicationId::new(app.id).to_string(),
+        "" => app.id.to_string(),
         name => name.to_owned(),
     }
 }
@@ -222,7 +221,7 @@ fn us(ns: u64) -> String {
 /// The answer about an application, from a line on.
 pub(super) fn why(why: &Why) -> Vec<Line<'static>> {
     let Some(lines) = &why.lines else {
-        let app = ApplicationId::new(why.app);
+        let app = why.app;
         return vec![Line::from(format!(
             "{app}: the run is repeated up to here ..."
         ))];

@@ -1,0 +1,185 @@
+//! Requests to a server, one after the other, over HTTP/1.1 with or without TLS.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, AUTHORIZATION, HOST};
+use hyper::{Request, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::output::Problem;
+
+/// The longest that an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Most bytes of an answer.
+const LONGEST: usize = 1 << 30;
+
+/// Asks one server.
+pub(super) struct Client {
+    address: String,
+    host: String,
+    port: u16,
+    token: Option<String>,
+    tls: Option<TlsConnector>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Client");
+        shown
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client of the server at an address.
+    pub(super) fn new(address: &str, token: Option<String>, ca: Option<&Path>) -> Result<Self> {
+        let shown = address.escape_debug();
+        let uri: Uri = address
+            .parse()
+            .with_context(|| format!("{shown} is no address"))?;
+        let host = uri
+            .host()
+            .with_context(|| format!("{shown} names no host"))?;
+        let encrypted = uri.scheme_str() == Some("https");
+        if uri.query().is_some() || address.contains('@') {
+            bail!(
+                "{shown}: an address of a server is http://HOST:PORT, and a path where a proxy adds one"
+            );
+        }
+        let tls = match (encrypted, ca) {
+            (true, Some(ca)) => Some(connector(ca)?),
+            (true, None) => {
+                bail!("{shown}: --ca names the certificates that the server's must come from")
+            }
+            (false, Some(_)) => bail!("--ca goes with an address that begins with https"),
+            (false, None) => None,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        Ok(Self {
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port: uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 }),
+            address: address.trim_end_matches('/').to_owned(),
+            token,
+            tls,
+            runtime: runtime.context("sockets cannot be used")?,
+        })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The body of an answer that is fine.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached or does not answer in time; a [`Problem`] when it refuses.
+    pub(super) fn get(&self, path: &str) -> Result<String> {
+        let answer = async {
+            let answer = tokio::time::timeout(PATIENCE, self.ask(path)).await;
+            answer.map_err(|_| anyhow!("no answer within {} s", PATIENCE.as_secs()))?
+        };
+        let answer = self.runtime.block_on(answer);
+        let (status, body) = answer.with_context(|| self.address.clone())?;
+        if status != StatusCode::OK {
+            return Err(self.refused(status, &body));
+        }
+        String::from_utf8(body.into())
+            .map_err(|_| anyhow::Error::new(Problem(format!("{}{path}: no text", self.address))))
+    }
+
+    async fn ask(&self, path: &str) -> Result<(StatusCode, Bytes)> {
+        let stream = TcpStream::connect((self.host.as_str(), self.port)).await;
+        let stream = stream.context("no server answers; `capsched serve` starts one")?;
+        match &self.tls {
+            None => self.send(stream, path).await,
+            Some(tls) => {
+                let name = ServerName::try_from(self.host.clone()).context("the host")?;
+                self.send(tls.connect(name, stream).await.context("TLS")?, path)
+                    .await
+            }
+        }
+    }
+
+    async fn send<S>(&self, stream: S, path: &str) -> Result<(StatusCode, Bytes)>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+        // It ends with the sender; what it fails with, the request fails with, too.
+        tokio::spawn(connection);
+        let uri: Uri = format!("{}{path}", self.address).parse()?;
+        let target = uri.path_and_query().map_or("/", |target| target.as_str());
+        let authority = uri.authority().context("the host")?.as_str();
+        let mut request = Request::get(target)
+            .header(HOST, authority)
+            .header(ACCEPT, "application/json");
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let answer = sender
+            .send_request(request.body(Empty::<Bytes>::new())?)
+            .await?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), LONGEST).collect().await;
+        let body = body.map_err(|error| anyhow!("the answer breaks off: {error}"))?;
+        Ok((status, body.to_bytes()))
+    }
+
+    /// What a refusal says, with what to do.
+    fn refused(&self, status: StatusCode, body: &[u8]) -> anyhow::Error {
+        let document: Value = serde_json::from_slice(body).unwrap_or_default();
+        let message = document["message"]
+            .as_str()
+            .or(document["RemoteException"]["message"].as_str());
+        let message = message.unwrap_or_else(|| status.canonical_reason().unwrap_or("refused"));
+        let next = match status {
+            StatusCode::UNAUTHORIZED => "; --token FILE or --user NAME say who asks",
+            _ => "",
+        };
+        let code = status.as_u16();
+        anyhow::Error::new(Problem(format!(
+            "{}: {code}: {message}{next}",
+            self.address
+        )))
+    }
+}
+
+/// A connector that trusts the certificates of a file alone.
+fn connector(ca: &Path) -> Result<TlsConnector> {
+    let shown = || ca.display().to_string();
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(ca).with_context(shown)? {
+        roots
+            .add(certificate.with_context(shown)?)
+            .with_context(shown)?;
+    }
+    if roots.is_empty() {
+        let problem = format!("{}: holds no certificate in PEM form", ca.display());
+        return Err(anyhow::Error::new(Problem(problem)));
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.context("TLS")?;
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}

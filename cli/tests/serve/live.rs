@@ -1,0 +1,212 @@
+//! The journey of a live server: tokens, an application that waits, and `why` and `top` at its address.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+/// `secret-of-ann` and `secret-of-bob` by their SHA-256; the second one has ended.
+const TOKENS: &str = "\
+# who may look and submit
+ann 70b418541da77d413246ec0d700eebb8b23852493cfaa4ab4f39009cd68360f0
+bob f6dbcfeb957b327b63c0705f1348f75715f09f5020903b696c43e66a53d0f189 1
+";
+
+/// Exit code and what was printed.
+fn typed(words: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_capsched"))
+        .args(words)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(!err.contains("panicked"), "{err}");
+    (output.status.code().unwrap(), out, err)
+}
+
+fn document(words: &[&str]) -> Value {
+    let (code, out, err) = typed(&[words, &["--json"]].concat());
+    assert!(code < 2, "{words:?}: {err}");
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{words:?}: {error}: {out}{err}"))
+}
+
+fn file(folder: &Path, name: &str, text: &str) -> String {
+    let path: PathBuf = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// A server over a real file in which ann submitted `etl`, and how it is reached.
+struct Live {
+    server: Server,
+    url: String,
+    ann: String,
+    bob: String,
+    folder: tempfile::TempDir,
+}
+
+fn live() -> Live {
+    let folder = tempfile::tempdir().unwrap();
+    let tokens = file(folder.path(), "tokens", TOKENS);
+    let ann = file(folder.path(), "ann", "secret-of-ann\n");
+    let bob = file(folder.path(), "bob", "secret-of-bob");
+    let conf = "configs/capacity-scheduler/demo.xml";
+    let server =
+        Server::of(&["serve", "--conf", conf, "--tokens", &tokens]).as_user("secret-of-ann");
+    let given = server.post("/ws/v1/cluster/apps/new-application", &Value::Null);
+    let given: Value = serde_json::from_str(&given.1).unwrap();
+    let submission = json!({
+        "application-id": given["application-id"], "application-name": "etl",
+        "queue": "root.prod.serving", "application-type": "YARN",
+        "am-container-spec": {"commands": {"command": "true"}},
+        "resource": {"memory": 1024, "vCores": 1},
+    });
+    let (head, body) = server.post("/ws/v1/cluster/apps", &submission);
+    assert!(head.starts_with("HTTP/1.1 202"), "{head}{body}");
+    let url = format!("http://{}", server.address());
+    Live {
+        server,
+        url,
+        ann,
+        bob,
+        folder,
+    }
+}
+
+#[test]
+fn a_token_opens_the_reasons_of_a_server_and_nothing_else_does() {
+    let live = live();
+    let url = live.url.as_str();
+    let (code, _, err) = typed(&["why", url]);
+    assert!(
+        code == 1 && err.contains("401") && err.contains("--token FILE"),
+        "{err}"
+    );
+    let (code, _, err) = typed(&["why", url, "--token", &live.bob]);
+    assert!(code == 1 && err.contains("401"), "{err}");
+    let (code, _, err) = typed(&["why", url, "--token", "/nowhere/token"]);
+    assert!(code == 2 && err.contains("/nowhere/token"), "{err}");
+    let empty = file(live.folder.path(), "empty", "\n");
+    let (code, _, err) = typed(&["top", url, "--json", "--token", &empty]);
+    assert!(code == 1 && err.contains("one word"), "{err}");
+
+    let ann = ["--token", live.ann.as_str()];
+    let (code, text, err) = typed(&[&["why", url, "--group-by", "queue"], &ann[..]].concat());
+    assert_eq!(code, 1, "{err}");
+    for part in [
+        "1 applications wait for 1 containers now",
+        "root.prod.serving",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let list = document(&[&["why", url, "--list"], &ann[..]].concat());
+    assert_eq!(list["pending"], 1, "{list}");
+    let reason = list["applications"][0]["dominant"]["reason"].clone();
+    let by_name = document(&[&["why", url, "etl"], &ann[..]].concat());
+    assert_eq!(by_name["waits"]["dominant"]["reason"], reason, "{by_name}");
+    assert_eq!(by_name["job"]["user"], "ann");
+    let (code, text, _) = typed(&[&["why", url, "1"], &ann[..]].concat());
+    let words = [
+        "job etl",
+        "ACCEPTED",
+        reason.as_str().unwrap(),
+        "would help",
+    ];
+    for part in words {
+        assert!(code == 1 && text.contains(part), "{part}: {text}");
+    }
+    let (code, _, err) = typed(&[&["why", url, "nobody"], &ann[..]].concat());
+    assert!(code == 1 && err.contains("no application nobody"), "{err}");
+}
+
+#[test]
+fn the_screen_shows_a_server_and_yarn_s_answers_are_there() {
+    let live = live();
+    let url = live.url.as_str();
+    let ann = ["--token", live.ann.as_str()];
+    let moment = document(&[&["top", url], &ann[..]].concat());
+    assert_eq!(moment["queues"][0]["path"], "root", "{moment}");
+    let app = &moment["applications"][0];
+    assert!(app["reason"].is_string() && app["waiting"] == 1, "{moment}");
+    let (code, text, err) = typed(&[&["top", url, "--print"], &ann[..]].concat());
+    if cfg!(feature = "top") {
+        assert!(code == 0 && text.lines().count() == 24, "{text}{err}");
+        assert!(text.contains(app["reason"].as_str().unwrap()), "{text}");
+    } else {
+        assert!(code == 2 && err.contains("--features top"), "{err}");
+    }
+    let (_, body) = live.server.get("/ws/v1/cluster/scheduler");
+    let yarn: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(yarn["scheduler"]["schedulerInfo"]["queueName"], "root");
+    let (_, metrics) = live.server.get("/metrics");
+    assert!(metrics.contains("capsched_pending_apps"), "{metrics}");
+}
+
+#[test]
+fn the_demonstration_is_explained_while_it_runs() {
+    let server = Server::start(&[]);
+    server.await_containers();
+    let url = format!("http://{}", server.address());
+    let moment = document(&["top", &url]);
+    assert_eq!(moment["nodes"].as_array().unwrap().len(), 20);
+    assert!(moment["since_the_beginning"]["placed"].as_u64().unwrap() > 0);
+    let list = document(&["why", &url, "--group-by", "tier"]);
+    let groups = list["groups"].as_array().unwrap().iter();
+    let sum: u64 = groups
+        .map(|one| one["applications"].as_u64().unwrap())
+        .sum();
+    assert_eq!(list["pending"], sum);
+}
+
+#[test]
+fn what_is_no_server_is_refused_with_its_address() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let (code, _, err) = typed(&["why", &closed]);
+    assert!(
+        code == 2 && err.contains(&closed) && err.contains("no server answers"),
+        "{err}"
+    );
+    for (words, part) in [
+        (&["why", "http://127.0.0.1:1", "--at", "3s"][..], "--at"),
+        (&["why", "https://127.0.0.1:1"], "--ca"),
+        (&["why", "http://ann@127.0.0.1:1"], "HOST:PORT"),
+        (&["why", "http://"], "no address"),
+        (&["why", "runs", "--user", "ann"], "address of a server"),
+        (
+            &["top", "runs", "--token", "x", "--json"],
+            "address of a server",
+        ),
+    ] {
+        let (code, _, err) = typed(words);
+        assert!(code == 2 && err.contains(part), "{words:?}: {err}");
+    }
+}
+
+/// Something that answers every request with a document of its own.
+#[test]
+fn another_program_at_the_address_is_named_as_such() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answers = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4096];
+        let _read = stream.read(&mut request).unwrap();
+        let body = "<html>hello</html>";
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(answer.as_bytes()).unwrap();
+    });
+    let (code, _, err) = typed(&["why", &url]);
+    answers.join().unwrap();
+    assert!(
+        code == 1 && err.contains("not the answer of `capsched serve`"),
+        "{err}"
+    );
+}
