@@ -232,8 +232,8 @@ pub(crate) fn from_sources(sources: &[ConfigSource], reference: Reference) -> Re
 /// A configuration that is not accepted, by its first error and its place.
 pub(crate) fn refused(report: &Report) -> anyhow::Error {
     let first = report.first_error();
-    let place = first.and_then(|finding| {
-        let span = finding.span.as_ref()?;
+    let span = first.and_then(|finding| finding.span.as_ref());
+    let place = span.and_then(|span| {
         let file = report.files.get(span.file)?;
         let (line, column) = file.position(span.bytes.start);
         Some(format!("{}:{line}:{column}: ", file.name))
@@ -242,22 +242,28 @@ pub(crate) fn refused(report: &Report) -> anyhow::Error {
         place.unwrap_or_default(),
         first.map(ToString::to_string).unwrap_or_default(),
     );
-    // What this command made up is no file that could be checked.
-    let file = report.files.first().map(|file| file.name.as_str());
-    let advice = file.filter(|name| !name.starts_with('('));
-    let advice = advice.map_or_else(String::new, |name| {
-        format!("; `capsched check {name}` prints everything")
+    let file = span.map_or_else(
+        || report.files.last(),
+        |span| report.files.get(span.file),
+    );
+    // What a command made up is no file that could be checked.
+    let advice = file.filter(|file| !file.name.starts_with('('));
+    let advice = advice.map_or_else(String::new, |file| {
+        format!("; `capsched check {}` prints everything", file.name)
     });
     anyhow::Error::new(Problem(format!(
         "{place}the configuration is refused: {first}{advice}"
     )))
 }
 
+/// The name of a site that is no file.
+const SITE_OF_THE_RUN: &str = "(site of the run)";
+
 /// Another capacity-scheduler.xml on the site of a configuration.
 pub(crate) fn on_site_of(origin: &Origin, conf: &Path, reference: Reference) -> Result<Loaded> {
     let [site, _] = origin.properties.pairs_with(&[]);
     let below = ConfigSource {
-        name: "(site of the run)".to_owned(),
+        name: SITE_OF_THE_RUN.to_owned(),
         bytes: xml(&site),
         layer: Layer::Site,
     };

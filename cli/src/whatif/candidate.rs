@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use capsched::config::{Loaded, Options};
+use capsched::config::{Diagnostic, Loaded, Options, Severity};
 use capsched::simulator::NodeLine;
 
-use crate::output::Problem;
+use crate::output::{Problem, note};
 use crate::play::{Cluster, on_site_of, refused};
 use crate::recipe::Staged;
 
@@ -98,6 +98,37 @@ impl Common<'_> {
             Some(loaded.map_err(|report| refused(&report))?)
         };
         self.candidate(staged, loaded, name)
+    }
+
+    /// Says which warnings a change adds, such as that of a key that nothing reads.
+    pub(super) fn note_warnings(&self, staged: &Staged, pairs: &[(String, String)]) {
+        let loaded = |changes: &[(String, String)]| {
+            let loaded = staged.cluster.edited(changes, staged.row.reference, false);
+            // What is refused has its message elsewhere.
+            loaded
+                .map(|loaded| loaded.report.diagnostics)
+                .unwrap_or_default()
+        };
+        let before = loaded(&[]);
+        let adds = |found: &Diagnostic| {
+            let known = before
+                .iter()
+                .any(|one| (one.code, &one.message) == (found.code, &found.message));
+            found.severity == Severity::Warning && !known
+        };
+        for found in loaded(&[self.set, pairs].concat())
+            .iter()
+            .filter(|found| adds(found))
+        {
+            let help = found
+                .help
+                .as_ref()
+                .map_or_else(String::new, |help| format!("; {help}"));
+            note(format_args!(
+                "warning: {}{help} [{}]",
+                found.message, found.code
+            ));
+        }
     }
 
     /// Another file on the site of the run.

@@ -139,12 +139,14 @@ impl WhatifArgs {
         for tried in &self.tries {
             let pairs: Result<Vec<_>, String> = tried.split(',').map(setting).collect();
             let pairs = pairs.map_err(|error| anyhow::anyhow!("--try: {error}"))?;
+            common.note_warnings(staged, &pairs);
             all.push(common.with_pairs(staged, &pairs, tried)?);
         }
         if all.is_empty() {
             if self.set.is_empty() && self.nodes.is_none() {
                 bail!("nothing is changed; say --set, --conf, --nodes, --try or --search");
             }
+            common.note_warnings(staged, &[]);
             all.push(common.with_pairs(staged, &[], "changed")?);
         }
         Ok(all)

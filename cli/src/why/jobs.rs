@@ -55,6 +55,15 @@ impl Jobs {
             .comment(Some(b'#'))
             .from_path(&path);
         let mut reader = reader.with_context(|| shown.to_string())?;
+        let head = reader
+            .headers()
+            .map(|head| head.iter().any(|name| name == "outcome"));
+        if !head.is_ok_and(|whole| whole) {
+            let problem = format!(
+                "{shown}: no list of jobs, or a part of one: its head lacks the column outcome"
+            );
+            return Err(anyhow::Error::new(Problem(problem)));
+        }
         let mut jobs = Vec::new();
         for row in reader.deserialize() {
             let row: Row =

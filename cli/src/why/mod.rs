@@ -102,6 +102,9 @@ pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
 fn run_and_rest(what: &[String]) -> Result<(PathBuf, &[String])> {
     match what.split_first() {
         Some((first, rest)) if Path::new(first).exists() => Ok((first.into(), rest)),
+        Some((first, _)) if first.contains(std::path::MAIN_SEPARATOR) => {
+            bail!("{} is no run: nothing has that name", first.escape_debug())
+        }
         _ => Ok((newest_run(Path::new("runs"))?, what)),
     }
 }

@@ -135,6 +135,18 @@ fn what_cannot_be_explained_is_refused_with_a_reason() {
         assert_eq!(code, 1, "{err}");
         assert!(err.contains(part), "{err}");
     }
+    let (code, _, err) = run(&["why", "/nowhere/run", "second"]);
+    assert!(code == 2 && err.contains("/nowhere/run is no run"), "{err}");
+    let jobs = fs::read(out.join("jobs.csv")).unwrap();
+    for part in [&jobs[..jobs.len() / 20], &[0xff, 0xfe]] {
+        fs::write(out.join("jobs.csv"), part).unwrap();
+        let (code, _, err) = why(&out, &[]);
+        assert!(
+            code == 1 && err.contains("jobs.csv: no list of jobs"),
+            "{err}"
+        );
+    }
+    fs::write(out.join("jobs.csv"), &jobs).unwrap();
     let (code, _, err) = why(&out, &["second", "--at", "soon"]);
     assert_eq!(code, 2, "{err}");
     let mut text = fs::read_to_string(&trace).unwrap();

@@ -52,6 +52,33 @@ fn a_higher_share_for_masters_shortens_waits_and_the_run_as_it_was_stays_equal()
 }
 
 #[test]
+fn a_change_that_nothing_reads_is_named_with_what_may_be_meant() {
+    let (out, _) = recorded("whatif-unread");
+    let shown = out.to_str().unwrap();
+    for (set, part) in [
+        ("root.dev.maximum-capacty=90", "did you mean"),
+        ("nonsense=1", "no key"),
+        ("root.devel.capacity=40", "root.devel"),
+        ("root.dev.priority=3", "priority-utilization"),
+    ] {
+        let (code, _, err) = run(&["whatif", shown, "--set", set]);
+        assert!(
+            code == 0 && err.contains("warning: ") && err.contains(part),
+            "{set}: {err}"
+        );
+    }
+    let (_, _, err) = run(&["whatif", shown, "--set", "root.dev.maximum-capacity=90"]);
+    assert!(!err.contains("warning"), "{err}");
+    let wrong = out.parent().unwrap().join("utf-16.xml");
+    fs::write(&wrong, b"\xff\xfe<\0c\0").unwrap();
+    let (code, _, err) = run(&["whatif", shown, "--conf", wrong.to_str().unwrap()]);
+    assert!(
+        code == 1 && err.contains("utf-16.xml` prints everything"),
+        "{err}"
+    );
+}
+
+#[test]
 fn candidates_are_files_sets_and_nodes_side_by_side() {
     let (out, _) = recorded("whatif-many");
     let folder = out.parent().unwrap();
