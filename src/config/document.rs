@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::diagnostic::Diagnostic;
-use super::other_files::OtherFile;
+use super::other_files::{self, OtherFile};
+use super::properties::PREFIX;
 
 /// Bounds on what one file may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,4 +54,15 @@ pub struct Document {
     pub warnings: Vec<Diagnostic>,
     /// What the file is when its root element is that of another kind of file.
     pub(super) other: Option<OtherFile>,
+}
+
+impl Document {
+    /// The same document, with what the file is where it says nothing of queues.
+    pub(super) fn with_kind(mut self, text: &str) -> Self {
+        let of_queues = |one: &Property| one.name.starts_with(PREFIX);
+        if self.other.is_none() && !self.properties.iter().any(of_queues) {
+            self.other = other_files::of_sound_text(text);
+        }
+        self
+    }
 }

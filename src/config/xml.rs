@@ -18,7 +18,6 @@ use super::document::{Document, DocumentLimits, Property};
 use super::encoding;
 use super::number;
 use super::other_files;
-use super::properties::PREFIX;
 use super::xml_names::Names;
 use super::xml_text::{allowed, code_of, decode, is_declaration, is_target, local};
 
@@ -59,18 +58,9 @@ pub fn read(
         document: Document::default(),
     };
     match machine.run() {
-        Ok(()) => Ok(with_kind(machine.document, text)),
+        Ok(()) => Ok(machine.document.with_kind(text)),
         Err(finding) => Err(Box::new(named(*finding, text))),
     }
-}
-
-/// The same document, with what the file is where it says nothing of queues.
-fn with_kind(mut document: Document, text: &str) -> Document {
-    let of_queues = |one: &Property| one.name.starts_with(PREFIX);
-    if document.other.is_none() && !document.properties.iter().any(of_queues) {
-        document.other = other_files::of_sound_text(text);
-    }
-    document
 }
 
 /// The same finding, where the text is a file of another kind.

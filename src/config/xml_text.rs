@@ -16,25 +16,11 @@ pub(super) fn decode(bytes: &[u8], file: usize) -> Result<(&str, usize), Box<Dia
         let finding = refusal("E_XML_SYNTAX", text, file, 0..2);
         return Err(Box::new(finding.help(packed.next)));
     }
-    if matches!(
-        bytes,
-        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] | [b'<', 0, 0, 0, ..] | [0, 0, 0, b'<', ..]
-    ) {
-        let text = "the file is UTF-32; only UTF-8 is read".to_owned();
-        let finding = refusal("E_XML_ENCODING", text, file, 0..4);
-        return Err(Box::new(
-            finding.help("convert it with `iconv -f UTF-32 -t UTF-8`"),
-        ));
-    }
-    if matches!(
-        bytes,
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'<', 0, ..] | [0, b'<', ..]
-    ) {
-        let text = "the file is UTF-16; only UTF-8 is read".to_owned();
-        let finding = refusal("E_XML_ENCODING", text, file, 0..2);
-        return Err(Box::new(
-            finding.help("convert it with `iconv -f UTF-16 -t UTF-8`"),
-        ));
+    if let Some((name, width)) = wide(bytes) {
+        let text = format!("the file is {name}; only UTF-8 is read");
+        let finding = refusal("E_XML_ENCODING", text, file, 0..width);
+        let help = format!("convert it with `iconv -f {name} -t UTF-8`");
+        return Err(Box::new(finding.help(help)));
     }
     let mark = bytes.starts_with(&[0xef, 0xbb, 0xbf]);
     let offset = if mark { 3 } else { 0 };
@@ -50,6 +36,18 @@ pub(super) fn decode(bytes: &[u8], file: usize) -> Result<(&str, usize), Box<Dia
         return Err(Box::new(refusal("E_XML_CHAR", text, file, span)));
     }
     Ok((text, offset))
+}
+
+/// The encoding of a file with several bytes in each character, and the bytes of one.
+const fn wide(bytes: &[u8]) -> Option<(&'static str, usize)> {
+    match bytes {
+        [0xff, 0xfe, 0, 0, ..]
+        | [0, 0, 0xfe, 0xff, ..]
+        | [b'<', 0, 0, 0, ..]
+        | [0, 0, 0, b'<', ..] => Some(("UTF-32", 4)),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [b'<', 0, ..] | [0, b'<', ..] => Some(("UTF-16", 2)),
+        _ => None,
+    }
 }
 
 fn refusal(code: &'static str, text: String, file: usize, bytes: Range<usize>) -> Diagnostic {

@@ -192,19 +192,20 @@ fn another_program_at_the_address_is_named_as_such() {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let answers = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut request = [0; 4096];
-        let _read = stream.read(&mut request).unwrap();
-        let body = "<html>hello</html>";
-        let answer = format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(answer.as_bytes()).unwrap();
+    let (code, _, err) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 4096];
+            let _read = stream.read(&mut request).unwrap();
+            let body = "<html>hello</html>";
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        typed(&["why", &url])
     });
-    let (code, _, err) = typed(&["why", &url]);
-    answers.join().unwrap();
     assert!(
         code == 1 && err.contains("not the answer of `capsched serve`"),
         "{err}"
