@@ -93,7 +93,10 @@ fn calls_are_refused_by_size_label_and_form() {
         (why, steps)
     };
     let (large, steps) = found(Ask::anywhere(gib(17), 1));
-    assert_eq!(steps, ["ask for at most memory-mb 16384 in one container"]);
+    assert_eq!(
+        steps,
+        ["ask for at most memory-mb 16384, vcores 16 in one container"]
+    );
     assert_eq!(large.reason, Reason::LargerThanMaxAllocation);
     assert_eq!(
         large.property.as_deref(),

@@ -59,7 +59,6 @@ fn a_change_that_nothing_reads_is_named_with_what_may_be_meant() {
         ("root.dev.maximum-capacty=90", "did you mean"),
         ("nonsense=1", "no key"),
         ("root.devel.capacity=40", "root.devel"),
-        ("root.dev.priority=3", "priority-utilization"),
     ] {
         let (code, _, err) = run(&["whatif", shown, "--set", set]);
         assert!(
