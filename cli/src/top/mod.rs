@@ -150,7 +150,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return watch(&shown, args.at);
     }
     let film = Film::default();
-    shown.record(&film, args.at)?;
+    match &shown.scenes {
+        // A picture counts its time from now, a document from the Unix epoch.
+        Scenes::Server(server) if args.print => {
+            film.push(live::moment(server, live::first(server)?)?);
+        }
+        Scenes::Server(_) | Scenes::Run(_) => shown.record(&film, args.at)?,
+    }
     let at_ms = args.at.unwrap_or(u64::MAX);
     if args.json {
         let moment = film.at(at_ms);
