@@ -191,7 +191,11 @@ impl Scheduler for Watched<'_> {
         let result = self.engine.ask_opportunistic(app, asks);
         if let Err(error) = &result {
             let why = refused_call(error, &self.types);
-            self.onlooker.refused_call(self.now_ms, app, why);
+            let of = CallRefused {
+                call: None,
+                engine: &self.engine,
+            };
+            self.onlooker.refused_call(self.now_ms, app, (why, of));
         }
         self.gather();
         result
