@@ -242,10 +242,7 @@ pub(crate) fn refused(report: &Report) -> anyhow::Error {
         place.unwrap_or_default(),
         first.map(ToString::to_string).unwrap_or_default(),
     );
-    let file = span.map_or_else(
-        || report.files.last(),
-        |span| report.files.get(span.file),
-    );
+    let file = span.map_or_else(|| report.files.last(), |span| report.files.get(span.file));
     // What a command made up is no file that could be checked.
     let advice = file.filter(|file| !file.name.starts_with('('));
     let advice = advice.map_or_else(String::new, |file| {

@@ -9,7 +9,7 @@ mod support;
 
 use axum::http::{StatusCode, header};
 use capsched_server::cells::{Policy, PolicyChange, RouterOptions};
-use front::{ANN, Cell, Front, JSON, XML, YARN, add_node, anywhere, policy, two_homes};
+use front::{ANN, Cell, Front, JSON, Read, XML, YARN, add_node, anywhere, policy, two_homes};
 use serde_json::json;
 
 #[tokio::test]
@@ -187,8 +187,21 @@ async fn partial_answers_name_the_cells_that_they_lack() {
     assert_eq!(none.status, StatusCode::SERVICE_UNAVAILABLE);
 }
 
+/// Sets the policy of a router, on a condition.
+async fn put_policy(
+    front: &Front,
+    who: (&'static str, &'static str),
+    condition: (&'static str, &'static str),
+    text: &str,
+) -> Read {
+    let headers = [who, condition];
+    front
+        .call("PUT", "/v1/policy", &headers, text.to_owned())
+        .await
+}
+
 #[tokio::test]
-async fn an_administrator_changes_the_policy_of_a_version_while_the_router_runs() {
+async fn only_an_administrator_sets_the_first_policy_and_on_a_condition() {
     let (east, west) = (Cell::start(anywhere()), Cell::start(anywhere()));
     let cells = [("east", east.address), ("west", west.address)];
     let front = Front::start(RouterOptions::default());
@@ -198,43 +211,60 @@ async fn an_administrator_changes_the_policy_of_a_version_while_the_router_runs(
     assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
     assert!(refused.text.contains("has no policy"), "{}", refused.text);
     let text = policy(&cells, &two_homes()).to_string();
-    let put = |who, condition: (&'static str, &'static str), text: &str| {
-        let (front, text) = (&front, text.to_owned());
-        async move {
-            front
-                .call("PUT", "/v1/policy", &[who, condition], text)
-                .await
-        }
-    };
     let first = ("if-none-match", "*");
-    assert_eq!(
-        put(("x-none", ""), first, &text).await.status,
-        StatusCode::UNAUTHORIZED
-    );
-    assert_eq!(put(ANN, first, &text).await.status, StatusCode::FORBIDDEN);
+    let nobody = put_policy(&front, ("x-none", ""), first, &text).await;
+    assert_eq!(nobody.status, StatusCode::UNAUTHORIZED);
+    let user = put_policy(&front, ANN, first, &text).await;
+    assert_eq!(user.status, StatusCode::FORBIDDEN);
     let bare = front.call("PUT", "/v1/policy", &[YARN], text.clone()).await;
     assert_eq!(bare.status, StatusCode::PRECONDITION_REQUIRED);
-    let made = put(YARN, first, &text).await;
+    let made = put_policy(&front, YARN, first, &text).await;
     assert_eq!(
         made.json(),
         json!({"version": 1, "applicationsWithoutCell": 0})
     );
     front.submitted("root.adhoc").await;
     assert_eq!((east.apps(), west.apps()), (0, 1));
+    east.end().await;
+    west.end().await;
+}
+
+#[tokio::test]
+async fn an_administrator_changes_the_policy_of_a_version_while_the_router_runs() {
+    let (east, west) = (Cell::start(anywhere()), Cell::start(anywhere()));
+    let cells = [("east", east.address), ("west", west.address)];
+    let front = Front::with(&cells, two_homes()).await;
+    front.submitted("root.adhoc").await;
     let moved = json!([{"queue": "root.adhoc", "home": "east"}]);
     let moved = policy(&cells[..1], &moved).to_string();
-    assert_eq!(
-        put(YARN, first, &moved).await.status,
-        StatusCode::PRECONDITION_FAILED
-    );
-    let other = put(YARN, ("if-match", "\"4\""), &moved).await;
-    assert_eq!(other.status, StatusCode::PRECONDITION_FAILED);
-    assert!(other.text.contains("version 1"), "{}", other.text);
-    let broken = put(YARN, ("if-match", "\"1\""), "{\"cells\": []}").await;
-    assert_eq!(broken.status, StatusCode::BAD_REQUEST);
-    let wrong = put(YARN, ("if-match", "x"), &moved).await;
-    assert_eq!(wrong.status, StatusCode::BAD_REQUEST);
-    let made = put(YARN, ("if-match", "\"1\""), &moved).await;
+    for (condition, text, status) in [
+        (
+            ("if-none-match", "*"),
+            &*moved,
+            StatusCode::PRECONDITION_FAILED,
+        ),
+        (
+            ("if-match", "\"4\""),
+            &moved,
+            StatusCode::PRECONDITION_FAILED,
+        ),
+        (
+            ("if-match", "\"1\""),
+            "{\"cells\": []}",
+            StatusCode::BAD_REQUEST,
+        ),
+        (("if-match", "x"), &moved, StatusCode::BAD_REQUEST),
+    ] {
+        let refused = put_policy(&front, YARN, condition, text).await;
+        assert_eq!(refused.status, status, "{condition:?}: {}", refused.text);
+        let stale = condition.1 == "\"4\"";
+        assert!(
+            !stale || refused.text.contains("version 1"),
+            "{}",
+            refused.text
+        );
+    }
+    let made = put_policy(&front, YARN, ("if-match", "\"1\""), &moved).await;
     assert_eq!(
         made.json(),
         json!({"version": 2, "applicationsWithoutCell": 1})
