@@ -78,8 +78,8 @@ pub(crate) struct Args {
 
 /// The head of the trace and so many of its rows; all of them where it has fewer.
 fn first_pods(most: Option<u32>) -> &'static str {
-    let ends = PODS.match_indices('\n').map(|(at, _)| at + 1);
-    let end = most.and_then(|most| ends.skip(usize::try_from(most).ok()?).next());
+    let mut ends = PODS.match_indices('\n').map(|(at, _)| at + 1);
+    let end = most.and_then(|most| ends.nth(usize::try_from(most).ok()?));
     end.map_or(PODS, |end| &PODS[..end])
 }
 
