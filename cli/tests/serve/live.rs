@@ -54,7 +54,7 @@ fn live() -> Live {
     let bob = file(folder.path(), "bob", "secret-of-bob");
     let conf = "configs/capacity-scheduler/demo.xml";
     let server =
-        Server::of(&["serve", "--conf", conf, "--tokens", &tokens]).as_user("secret-of-ann");
+        Server::of(&["serve", "--conf", conf, "--tokens", &tokens]).with_token("secret-of-ann");
     let given = server.post("/ws/v1/cluster/apps/new-application", &Value::Null);
     let given: Value = serde_json::from_str(&given.1).unwrap();
     let submission = json!({

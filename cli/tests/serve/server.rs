@@ -55,7 +55,7 @@ impl Server {
     }
 
     /// The same server, asked with another token.
-    pub(crate) fn as_user(mut self, token: &str) -> Self {
+    pub(crate) fn with_token(mut self, token: &str) -> Self {
         token.clone_into(&mut self.token);
         self
     }
