@@ -129,8 +129,11 @@ fn queue(engine: &Sequential, on: u8) -> (u32, usize, i64) {
     (queue.length(), queue.started(), queue.used().memory())
 }
 
+/// What happened to containers, by number.
+type Numbered<T> = Vec<(u32, T)>;
+
 /// What happened to opportunistic containers, and the containers that ended with their causes.
-fn news(engine: &mut Sequential) -> (Vec<(u32, OpportunisticStep)>, Vec<(u32, EndCause)>) {
+fn news(engine: &mut Sequential) -> (Numbered<OpportunisticStep>, Numbered<EndCause>) {
     let (mut steps, mut ends) = (Vec::new(), Vec::new());
     for event in engine.take_events() {
         match event {
