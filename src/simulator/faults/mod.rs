@@ -217,7 +217,7 @@ mod tests {
         let mut met = Summary::default();
         for seed in 0..40 {
             let setup = Setup::of(seed);
-            let outcome = run(&setup, &draw(&setup, 600));
+            let outcome = run(&setup, &draw(&setup, 1000));
             assert_eq!(outcome.failure, None, "seed {seed}");
             met.merge(&outcome.summary);
         }
