@@ -13,7 +13,7 @@ use serde_json::Value;
 const OTHERS: [(&str, &str); 1] = [("completions", "a script for a shell")];
 
 /// Commands whose `--json` is tried by tests of their own: they need a JDK or a server, or do not end.
-const ELSEWHERE: [&str; 4] = ["app", "hadoop-demo", "node-agent", "serve"];
+const ELSEWHERE: [&str; 5] = ["app", "hadoop-demo", "node-agent", "router", "serve"];
 
 /// Commands that print one object a line.
 const LINES: [&str; 1] = ["parity"];
@@ -111,6 +111,10 @@ fn lines() -> Vec<(&'static str, String)> {
             "trace generate --jobs 2 --services 1 --nodes 2 --out @g.jsonl".to_owned(),
         ),
         ("traces", "traces".to_owned()),
+        (
+            "cells",
+            "cells --cells 2 --nodes 3 --queues 4 --spread 2 --seconds 12 --fail-at 6".to_owned(),
+        ),
         ("why", "why RUN".to_owned()),
         ("why", "why RUN 1".to_owned()),
         ("why-not", "why-not RUN 1 node0 --at 2s".to_owned()),
@@ -139,24 +143,22 @@ fn lines() -> Vec<(&'static str, String)> {
 
 /// A data directory, as a server that is killed leaves it.
 fn served(folder: &Path) {
-    let [data, conf] = ["rm", "cs.xml"].map(|name| folder.join(name).to_str().unwrap().to_owned());
-    let args = [
-        "serve",
-        "--conf",
-        &conf,
-        "--data",
-        &data,
-        "--listen",
-        "127.0.0.1:0",
-        "--json",
-    ];
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    assert_first_line("serve", &["--conf", &at("cs.xml"), "--data", &at("rm")]);
+    assert_first_line("router", &["--data", &at("router")]);
+}
+
+/// The first line of a server that listens.
+fn assert_first_line(name: &str, args: &[&str]) {
+    let listens = ["--listen", "127.0.0.1:0", "--json"];
+    let args = [&[name], args, &listens].concat();
     let mut child = command(&args).stdout(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
     let out = child.stdout.take().unwrap();
     BufReader::new(out).read_line(&mut first).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_form("serve", &first);
+    assert_form(name, &first);
 }
 
 /// The text is one value, or lines of them, whose members the section of the command names.
