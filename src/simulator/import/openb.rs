@@ -147,7 +147,7 @@ impl Pods {
             return Ok((created, Run::Forever));
         };
         if deleted < created {
-            return Err("deletion_time is before the start: creation_time is later".to_owned());
+            return Err("deletion_time is before the start, and before creation_time".to_owned());
         }
         let started = scheduled.unwrap_or_else(|| {
             self.context
