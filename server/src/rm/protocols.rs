@@ -166,7 +166,7 @@ impl ResourceManager {
         reply
     }
 
-    /// Asks for a gang, as [`capsched::api::Engine::ask_gang`]. As other asks of masters, it does not survive a restart.
+    /// Asks for a gang, as [`capsched::api::Threaded::ask_gang`]. As other asks of masters, it does not survive a restart.
     ///
     /// # Errors
     ///
