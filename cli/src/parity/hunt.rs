@@ -62,6 +62,8 @@ impl Hunt<'_> {
         std::fs::create_dir_all(self.out)
             .with_context(|| format!("cannot create {}", self.out.display()))?;
         let mut judges = Judges::new(self.peer);
+        // Where no process starts, each seed would fail by that.
+        judges.start(2)?;
         let (clock, mut account) = (SystemClock::new(), Account::default());
         let start = clock.now_ms();
         for seed in self.seeds.clone() {

@@ -161,6 +161,16 @@ impl<'a> Judges<'a> {
         }
     }
 
+    /// Starts the process for scenarios with so many resource types.
+    ///
+    /// # Errors
+    ///
+    /// When none starts here.
+    pub(super) fn start(&mut self, types: usize) -> Result<()> {
+        self.by_types.insert(types, Judge::start(self.peer)?);
+        Ok(())
+    }
+
     /// As [`Judge::record`]. A process that fails is replaced at the next call.
     pub(super) fn record(&mut self, scenario: &Value) -> Result<Recorded> {
         let types = scenario["resource_types"].as_array().map_or(0, Vec::len);
