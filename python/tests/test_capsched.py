@@ -150,10 +150,10 @@ class Engine(unittest.TestCase):
         self.assertEqual(
             (grown["change"], grown["size"], grown["version"]), ("INCREASE_RESOURCE", [2048, 1], 1)
         )
-        [shrunk] = change(change="decrease", version=1, size={"memory-mb": 512, "vcores": 1})
-        self.assertEqual((shrunk["size"], shrunk["version"]), ([512, 1], 2))
+        [shrunk] = change(change="decrease", version=1, size={"memory-mb": 1024, "vcores": 1})
+        self.assertEqual((shrunk["size"], shrunk["version"]), ([1024, 1], 2))
         [demoted] = change(change="demote", version=2)
-        self.assertEqual((demoted["size"], demoted["version"]), ([512, 1], 3))
+        self.assertEqual((demoted["size"], demoted["version"]), ([1024, 1], 3))
         self.assertEqual(change(change="promote", version=3), [])
         self.engine.heartbeat("n0:8041")
         [promoted] = self.engine.ask(1)["updated"]
