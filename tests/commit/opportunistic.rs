@@ -2,16 +2,15 @@
 //! ended where guaranteed containers need it, promoted and demoted.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::trees;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ContainerChange, ContainerId,
     ContainerUpdate, Decision, EndCause, Engine, EngineBuilder, HandOut, Mode, NodeName,
     NodeReport, NodeSpec, OpportunisticSettings, OpportunisticStep, PartitionSpec, ResourceVector,
     RunningContainer, Sequential, StateView, TreeSettings,
 };
-use capsched::config;
 use proptest::prelude::*;
 
 const APP: ApplicationId = ApplicationId::new(1);
@@ -26,7 +25,7 @@ fn node(number: u8) -> NodeName {
 }
 
 fn settings(opportunistic: Option<OpportunisticSettings>) -> TreeSettings {
-    let pairs = [
+    let mut settings = trees::settings([
         ("root.queues", "a,b"),
         ("root.a.capacity", "50"),
         ("root.b.capacity", "50"),
@@ -36,14 +35,7 @@ fn settings(opportunistic: Option<OpportunisticSettings>) -> TreeSettings {
             "resource-calculator",
             "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
         ),
-    ];
-    let pairs = pairs.map(|(key, value)| {
-        let key = format!("yarn.scheduler.capacity.{key}");
-        (key, value.to_owned())
-    });
-    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types);
-    let mut settings = loaded.unwrap().settings;
+    ]);
     settings.scheduler.opportunistic = opportunistic;
     settings
 }

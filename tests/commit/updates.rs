@@ -1,15 +1,14 @@
 //! Changes of running containers: increases, decreases, promotions, demotions.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::trees;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, AskReply, ContainerChange, ContainerId, ContainerUpdate,
     Decision, Engine, EngineBuilder, HandOut, NodeName, NodeReport, NodeSpec, ResourceVector,
     RunningContainer, Sequential, StateView, UnreserveReason, UpdateKind, UpdateRefusal,
 };
-use capsched::config;
 use proptest::prelude::*;
 
 const APP: ApplicationId = ApplicationId::new(1);
@@ -29,7 +28,7 @@ fn cluster() -> Sequential {
 
 /// Two nodes of 8 GiB and 8 cores, and two unmanaged applications in one leaf.
 fn cluster_with(options: impl Fn(EngineBuilder) -> EngineBuilder) -> Sequential {
-    let pairs = [
+    let settings = trees::settings([
         ("root.queues", "a"),
         ("root.a.capacity", "100"),
         ("root.a.user-limit-factor", "10"),
@@ -37,14 +36,8 @@ fn cluster_with(options: impl Fn(EngineBuilder) -> EngineBuilder) -> Sequential 
             "resource-calculator",
             "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
         ),
-    ];
-    let pairs = pairs.map(|(key, value)| {
-        let key = format!("yarn.scheduler.capacity.{key}");
-        (key, value.to_owned())
-    });
-    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types);
-    let builder = options(Engine::builder(loaded.unwrap().settings));
+    ]);
+    let builder = options(Engine::builder(settings));
     let mut engine = builder.sequential().unwrap();
     for number in 0..2 {
         let spec = NodeSpec::new(node(number), size(8, 8));

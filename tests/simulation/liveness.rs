@@ -288,15 +288,16 @@ fn nothing_that_fits_on_idle_nodes_waits_for_ever_with_threads() {
     for (kind, mode) in modes {
         for seed in few() {
             let case = case(seed, kind);
-            let running = Running {
-                sorting: NodeSorting::Caller,
-                ..Running::from(Latencies::Off)
-            };
-            let engine =
-                Threaded::take_over(live(&case), mode, SystemClock::new(), running).unwrap();
-            let (mut driver, report) = run(&case, Rested(engine));
-            let stuck = driver.scheduler().0.inspect(stuck).unwrap();
-            judge(&format!("{mode:?} {seed}"), stuck, &report);
+            for sorting in [NodeSorting::Thread, NodeSorting::Caller] {
+                let running = Running {
+                    sorting,
+                    ..Running::from(Latencies::Off)
+                };
+                let engine = Threaded::take_over(live(&case), mode, SystemClock::new(), running);
+                let (mut driver, report) = run(&case, Rested(engine.unwrap()));
+                let stuck = driver.scheduler().0.inspect(stuck).unwrap();
+                judge(&format!("{mode:?} {sorting:?} {seed}"), stuck, &report);
+            }
         }
     }
 }

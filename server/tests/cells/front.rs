@@ -155,6 +155,15 @@ impl Front {
         }
     }
 
+    /// Kills an application; the path of its state.
+    pub(crate) async fn kill(&self, id: &str) -> String {
+        let path = format!("/ws/v1/cluster/apps/{id}/state");
+        let state = json!({"state": "KILLED"}).to_string();
+        let killed = self.call("PUT", &path, &[YARN, JSON], state).await;
+        assert!(killed.status.is_success(), "{}", killed.text);
+        path
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Read {
         self.call("GET", path, &[], String::new()).await
     }

@@ -30,16 +30,7 @@ async fn submissions_go_to_the_cell_of_their_queue_and_requests_follow_them() {
     let again = front.submit(&adhoc, "root.prod.serving").await;
     assert_eq!(again.status, StatusCode::ACCEPTED, "{}", again.text);
     assert_eq!((east.apps(), west.apps()), (2, 1));
-    let path = format!("/ws/v1/cluster/apps/{adhoc}/state");
-    let killed = front
-        .call(
-            "PUT",
-            &path,
-            &[YARN, JSON],
-            json!({"state": "KILLED"}).to_string(),
-        )
-        .await;
-    assert!(killed.status.is_success(), "{}", killed.text);
+    let path = front.kill(&adhoc).await;
     assert_eq!(front.get(&path).await.json(), json!({"state": "KILLED"}));
     east.end().await;
     west.end().await;
@@ -307,16 +298,7 @@ async fn an_application_that_the_router_does_not_know_is_found_in_its_cell() {
     let front = Front::with(&cells, two_homes()).await;
     let app = front.get(&format!("/ws/v1/cluster/apps/{id}")).await;
     assert_eq!(app.json()["app"]["id"], json!(id));
-    let path = format!("/ws/v1/cluster/apps/{id}/state");
-    let killed = front
-        .call(
-            "PUT",
-            &path,
-            &[YARN, JSON],
-            json!({"state": "KILLED"}).to_string(),
-        )
-        .await;
-    assert!(killed.status.is_success(), "{}", killed.text);
+    front.kill(&id).await;
     for (path, status) in [
         (
             "/ws/v1/cluster/apps/application_5_0001",
