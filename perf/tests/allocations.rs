@@ -331,11 +331,12 @@ fn with_proposer(mode: Mode) {
         engine.quiesce();
         engine.append_events(&mut events);
         events.clear();
-        ask_behind(&gate, &engine, calls);
-        // The proposer receives the calls.
         let before = engine.snapshot().version;
-        gate.set(Gate::OPEN);
+        ask_behind(&gate, &engine, calls);
+        // The proposer receives the calls, at once where their answers came after a snapshot. The gate never stands open:
+        // the whole fill could pass before this thread runs again.
         while engine.snapshot().version == before {
+            gate.set(1);
             std::thread::yield_now();
         }
         gate.set(0);
@@ -348,8 +349,8 @@ fn with_proposer(mode: Mode) {
         let region = Region::new(COUNTING);
         for _ in 0..BATCHES {
             let heard = events.len();
-            gate.set(1);
             while events.len() == heard && placed(&events) < ALL {
+                gate.set(1);
                 engine.append_events(&mut events);
                 std::thread::yield_now();
             }
