@@ -7,6 +7,9 @@
 mod browser;
 #[path = "serve/live.rs"]
 mod live;
+#[cfg(feature = "grpc")]
+#[path = "serve/machines.rs"]
+mod machines;
 #[cfg(unix)]
 #[path = "serve/readme.rs"]
 mod readme;

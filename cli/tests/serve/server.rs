@@ -11,6 +11,8 @@ use serde_json::Value;
 pub(crate) struct Server {
     child: Child,
     address: String,
+    #[cfg(feature = "grpc")]
+    grpc: String,
     token: String,
 }
 
@@ -37,12 +39,20 @@ impl Server {
         Self {
             child,
             address: said["address"].as_str().unwrap().to_owned(),
+            #[cfg(feature = "grpc")]
+            grpc: said["grpc"].as_str().unwrap_or_default().to_owned(),
             token: said["token"].as_str().unwrap_or_default().to_owned(),
         }
     }
 
     pub(crate) fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Address for node agents and application masters; empty without `--grpc`.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn grpc(&self) -> &str {
+        &self.grpc
     }
 
     /// The administrator's token.
