@@ -1,4 +1,5 @@
-/* A resource manager of one's own around the engine, in C: nodes, an application, events, a change, a gang, the end. */
+/* A resource manager of one's own around the engine, in C: nodes, an application, events, a change, a gang,
+   opportunistic containers, the end. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,11 @@ static const char QUEUES[] =
     "<property><name>yarn.scheduler.capacity.root.dev.user-limit-factor</name><value>10</value></property>"
     "</configuration>";
 
+static const char SITE[] =
+    "<configuration>"
+    "<property><name>yarn.resourcemanager.opportunistic-container-allocation.enabled</name><value>true</value></property>"
+    "</configuration>";
+
 /* Prints what went wrong in a call; 1 if something did. */
 static int failed(const char *call, int32_t code) {
   char text[512];
@@ -33,19 +39,27 @@ static int failed(const char *call, int32_t code) {
 }
 
 static int start(uint64_t *engine) {
-  capsched_source source = {
-      .size = sizeof source,
-      .layer = CAPSCHED_LAYER_SCHEDULER,
-      .name = TEXT("capacity-scheduler.xml"),
-      .bytes = TEXT(QUEUES),
+  capsched_source sources[2] = {
+      {
+          .size = sizeof sources[0],
+          .layer = CAPSCHED_LAYER_SCHEDULER,
+          .name = TEXT("capacity-scheduler.xml"),
+          .bytes = TEXT(QUEUES),
+      },
+      {
+          .size = sizeof sources[1],
+          .layer = CAPSCHED_LAYER_SITE,
+          .name = TEXT("yarn-site.xml"),
+          .bytes = TEXT(SITE),
+      },
   };
   capsched_options options = {
       .size = sizeof options,
       .mode = CAPSCHED_MODE_GLOBAL,
       .threads = 1,
       .hand_out = CAPSCHED_HAND_OUT_EVENT,
-      .sources = &source,
-      .source_count = 1,
+      .sources = sources,
+      .source_count = 2,
   };
   return failed("start", capsched_engine_start(&options, engine));
 }
@@ -187,16 +201,52 @@ static int shrink_and_ask_for_a_gang(uint64_t engine, int64_t *memory, uint32_t 
   return failed("the gang", capsched_ask_gang(engine, 1, &gang)) || wait_for_gang(engine, members);
 }
 
+/* Containers in the room that others leave: no queue is charged with them. */
+static int ask_for_opportunistic_ones(uint64_t engine, int *started) {
+  capsched_ask ask = {
+      .size = sizeof ask,
+      .priority = 3,
+      .count = 3,
+      .place = TEXT("*"),
+      .amounts = {1024, 1},
+  };
+  capsched_record records[ROOM];
+  capsched_buffer buffer = {
+      .size = sizeof buffer,
+      .record_size = sizeof records[0],
+      .records = records,
+      .capacity = ROOM,
+  };
+  if (failed("the opportunistic ones", capsched_ask_opportunistic(engine, 1, &ask, 1))) {
+    return 1;
+  }
+  while (*started < 3) {
+    if (failed("events", capsched_events(engine, 60000, &buffer))) {
+      return 1;
+    }
+    if (buffer.written == 0) {
+      fprintf(stderr, "no event in a minute\n");
+      return 1;
+    }
+    for (size_t i = 0; i < buffer.written; i++) {
+      *started += records[i].kind == CAPSCHED_OPPORTUNISTIC_STARTED;
+    }
+  }
+  return 0;
+}
+
 int main(void) {
   uint64_t engine = 0;
   int placed = 0;
+  int started = 0;
   int64_t memory = 0;
   uint32_t members = 0;
   char name[64];
   size_t length = 0;
   if (start(&engine) || add_nodes(engine) || submit_and_ask(engine) ||
       wait_for_containers(engine, &placed) ||
-      shrink_and_ask_for_a_gang(engine, &memory, &members)) {
+      shrink_and_ask_for_a_gang(engine, &memory, &members) ||
+      ask_for_opportunistic_ones(engine, &started)) {
     return 1;
   }
   /* A number stands for a name as long as the engine lives. */
@@ -205,6 +255,7 @@ int main(void) {
   }
   printf("%d placed, the first node is %.*s\n", placed, (int)length, name);
   printf("container 1 has %d MiB now, and a gang of %u is placed\n", (int)memory, (unsigned)members);
+  printf("%d opportunistic ones have room\n", started);
   /* What is wrong is a code with a text. */
   if (capsched_app_finish(engine, 77) != CAPSCHED_ERR_UNKNOWN ||
       failed("finish", capsched_app_finish(engine, 1)) ||

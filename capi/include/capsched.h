@@ -9,7 +9,7 @@
 /*
  Version of this interface: raised when a call or a field is added.
  */
-#define CAPSCHED_ABI_VERSION 2
+#define CAPSCHED_ABI_VERSION 3
 
 /*
  Numbers in a vector of resources: memory in MiB, vcores, then the further types in the order of the settings.
@@ -320,6 +320,16 @@
  Event: a gang was given up within its time; `reason` says why it waited at last.
  */
 #define CAPSCHED_GANG_EXPIRED 13
+
+/*
+ Event: an opportunistic container was placed and waits for room on its node. Since version 3 of the interface.
+ */
+#define CAPSCHED_OPPORTUNISTIC_QUEUED 14
+
+/*
+ Event: an opportunistic container has room on its node. Since version 3 of the interface.
+ */
+#define CAPSCHED_OPPORTUNISTIC_STARTED 15
 
 /*
  Reply to a call of an application: a container that it has now.
@@ -1516,6 +1526,20 @@ int32_t capsched_containers_kill(uint64_t engine,
 int32_t capsched_ask_gang(uint64_t engine,
                           uint32_t app,
                           const capsched_gang *gang);
+
+/*
+ Asks for opportunistic containers, which are placed outside of queue limits and may have to wait on their nodes. They come
+ with the replies to calls of the application, each of which tries again what was not placed. An ask replaces the
+ earlier one with its key and place; 512 asks at most. Since version 3 of the interface.
+
+ Pointers:
+
+ `asks` has `count` elements of the size that they say, and their texts as many bytes.
+ */
+int32_t capsched_ask_opportunistic(uint64_t engine,
+                                   uint32_t app,
+                                   const capsched_ask *asks,
+                                   size_t count);
 
 /*
  Calls of applications, carried out in their order; each is carried out as a whole or refused. `answers` gets a

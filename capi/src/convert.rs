@@ -2,8 +2,9 @@
 
 use capsched::api::{
     AppEnd, ApplicationId, AskReply, Conflict, ContainerId, Decision, EndCause, GangEvent,
-    GangStep, GangWait, HeartbeatReply, Locality, ProposalKind, Recovered, ResourceVector,
-    UnreserveReason, UpdateError, UpdateKind, UpdateRefusal, UpdatedContainer,
+    GangStep, GangWait, HeartbeatReply, Locality, OpportunisticEvent, OpportunisticStep,
+    ProposalKind, Recovered, ResourceVector, UnreserveReason, UpdateError, UpdateKind,
+    UpdateRefusal, UpdatedContainer,
 };
 use capsched::id::SchedulerKey;
 use capsched::metrics::Closed;
@@ -274,6 +275,7 @@ pub(crate) fn event(held: &Held, event: &Decision) -> FlatRecord {
         }
         .changed(*kind, Some(*version)),
         Decision::Gang(gang) => gang_event(held, gang),
+        Decision::Opportunistic(of) => opportunistic_event(held, of),
         of_app => event_of_app(held, of_app),
     }
 }
@@ -309,6 +311,22 @@ fn gang_event(held: &Held, gang: &GangEvent) -> FlatRecord {
         },
         // A step of a later version of the engine.
         _ => FlatRecord::default(),
+    }
+}
+
+fn opportunistic_event(held: &Held, of: &OpportunisticEvent) -> FlatRecord {
+    let kind = match of.step {
+        OpportunisticStep::Queued => abi::CAPSCHED_OPPORTUNISTIC_QUEUED,
+        OpportunisticStep::Started => abi::CAPSCHED_OPPORTUNISTIC_STARTED,
+        // A step of a later version of the engine.
+        _ => return FlatRecord::default(),
+    };
+    FlatRecord {
+        node: held.nodes.number(&of.node),
+        priority: of.priority,
+        request_id: of.request_id,
+        flags: abi::CAPSCHED_FLAG_OPPORTUNISTIC,
+        ..FlatRecord::about(kind, of.container).sized(&of.size)
     }
 }
 
@@ -403,6 +421,7 @@ pub(crate) fn ask_reply(held: &Held, app: u32, reply: &AskReply) -> Vec<FlatReco
         node: held.nodes.number(&one.node),
         priority: one.priority,
         request_id: one.request_id,
+        flags: set(one.opportunistic, abi::CAPSCHED_FLAG_OPPORTUNISTIC),
         ..FlatRecord::about(abi::CAPSCHED_GRANTED, one.container).sized(&one.size)
     });
     let ends = reply.finished.iter().zip(&reply.causes);

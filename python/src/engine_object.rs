@@ -190,6 +190,17 @@ impl Engine {
         self.stepped().ask_gang(app, gang).map_err(refusal)
     }
 
+    /// Asks for opportunistic containers, which no queue is charged with and which may have to wait on their nodes. An
+    /// ask replaces the earlier one with its key and place. The replies to calls have what was placed.
+    fn ask_opportunistic(&mut self, app: u32, asks: Vec<AskDict>) -> PyResult<()> {
+        let asks = asks
+            .iter()
+            .map(|ask| ask.over(&self.types))
+            .collect::<PyResult<_>>()?;
+        let app = ApplicationId::new(app);
+        self.stepped().ask_opportunistic(app, asks).map_err(refusal)
+    }
+
     /// A node reports that what it was to launch and stop is done; in heartbeat mode it is scheduled.
     fn heartbeat<'py>(&mut self, py: Python<'py>, node: &str) -> PyResult<Bound<'py, PyDict>> {
         let name = node_name(node)?;

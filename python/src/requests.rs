@@ -152,6 +152,7 @@ pub(crate) fn reply<'py>(
         of.set_item("size", amounts(&one.size))?;
         of.set_item("priority", one.priority)?;
         of.set_item("request_id", one.request_id)?;
+        of.set_item("opportunistic", one.opportunistic)?;
         allocated.push(of);
     }
     let mut updated = Vec::new();

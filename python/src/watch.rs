@@ -85,6 +85,7 @@ fn name(event: &Event) -> &'static str {
         Event::AppEnded { .. } => "app_ended",
         Event::Updated { .. } => "updated",
         Event::Gang(_) => "gang",
+        Event::Opportunistic(_) => "opportunistic",
         _ => "other",
     }
 }
@@ -148,6 +149,13 @@ fn row(event: &Event) -> Row<'_> {
         Event::Gang(gang) => Row {
             app: Some(gang.app),
             reason: reason(event, "gang"),
+            ..Row::default()
+        },
+        Event::Opportunistic(of) => Row {
+            container: Some(of.container),
+            node: Some(&of.node),
+            size: Some(&of.size),
+            reason: Some(of.step.name().to_owned()),
             ..Row::default()
         },
         _ => Row::default(),

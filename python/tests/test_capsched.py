@@ -23,6 +23,10 @@ TRACE = [
      "job.user": "bob", "job.tasks": [{"count": 2, "container.start.ms": 0, "container.end.ms": 7000}]},
 ]
 NODES = [{"host": f"n{i}", "size": {"memory-mb": 8192, "vcores": 8}} for i in range(2)]
+OPPORTUNISTIC = {
+    "yarn.resourcemanager.opportunistic-container-allocation.enabled": True,
+    "yarn.nodemanager.opportunistic-containers-max-queue-length": 2,
+}
 GANG = {"size": (1024, 1), "minimum": 2, "within_ms": 1000, "priority": 7}
 
 
@@ -199,6 +203,28 @@ class Engine(unittest.TestCase):
         self.engine.advance(120_000)
         self.engine.heartbeat("n0:8041")
         self.assertIn("expired", gangs())
+
+    def test_opportunistic_containers_wait_on_their_node(self):
+        self.assertRaises(capsched.CapschedError, self.engine.ask_opportunistic, 1, [{"size": (1024, 1)}])
+        engine = capsched.Engine(QUEUES | OPPORTUNISTIC)
+        engine.add_node("n0:8041", (4096, 4))
+        engine.submit(1, "root.a", "ann")
+        engine.ask_opportunistic(1, [{"size": (2048, 1), "count": 3, "priority": 5}])
+        allocated = engine.ask(1)["allocated"]
+        self.assertEqual([(one["opportunistic"], one["priority"]) for one in allocated], [(True, 5)] * 3)
+        steps = [event["step"] for event in engine.events() if event["event"] == "opportunistic"]
+        self.assertEqual(sorted(steps), ["queued", "started", "started"])
+        self.assertEqual(engine.state()["queues"][0]["used"][0], 0, "no queue is charged")
+        before = engine.state_hash()
+        for asks in ([{"size": (1024, 1)}] * 513, [{"size": (-1, 1)}], [{"size": (1, 1), "count": -1}]):
+            self.assertRaises(capsched.CapschedError, engine.ask_opportunistic, 1, asks)
+        self.assertRaises(capsched.CapschedError, engine.ask_opportunistic, 9, [])
+        self.assertRaises(TypeError, engine.ask_opportunistic, 1, None)
+        self.assertEqual(engine.state_hash(), before)
+        engine.container_finished(allocated[0]["container"])
+        engine.heartbeat("n0:8041")
+        started = [event["step"] for event in engine.events() if event["event"] == "opportunistic"]
+        self.assertEqual(started, ["started"], "the one that waited")
 
     def test_rounds_need_no_heartbeat(self):
         engine = capsched.Engine(QUEUES, "asynchronous")

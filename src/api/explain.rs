@@ -36,14 +36,15 @@ pub(super) fn waiting_beside(
     ledger: &Ledger,
     under_way: UnderWay,
 ) -> Vec<(ApplicationId, Vec<Waiting>)> {
-    let mut explainer = WaitExplainer::new(ledger.state()).with(with_gangs(ledger, under_way));
+    let mut explainer =
+        WaitExplainer::new(ledger.state()).with(with_waiting(ledger, None, under_way));
     let apps = ledger.apps_by_id().into_iter();
     let found = apps.map(|(id, slot)| (id, explainer.waiting(slot)));
     found.filter(|(_, waits)| !waits.is_empty()).collect()
 }
 
-/// What is under way, with the gangs that wait.
-fn with_gangs(ledger: &Ledger, under_way: UnderWay) -> UnderWay {
+/// What is under way, with the gangs and the opportunistic containers that wait: of one application, or of all.
+fn with_waiting(ledger: &Ledger, only: Option<ApplicationId>, under_way: UnderWay) -> UnderWay {
     let of = |gang: &WaitingGang| {
         Some(GangOfApp {
             app: ledger.app(gang.app)?,
@@ -57,8 +58,11 @@ fn with_gangs(ledger: &Ledger, under_way: UnderWay) -> UnderWay {
             held: ledger.nodes_held_for(gang).count(),
         })
     };
+    let gangs = ledger.waiting_gangs().iter();
+    let gangs = gangs.filter(|gang| only.is_none_or(|only| gang.app == only));
     UnderWay {
-        gangs: ledger.waiting_gangs().iter().filter_map(of).collect(),
+        gangs: gangs.filter_map(of).collect(),
+        opportunistic: ledger.waiting_opportunistic(only),
         ..under_way
     }
 }
@@ -78,16 +82,19 @@ fn with_gangs(ledger: &Ledger, under_way: UnderWay) -> UnderWay {
 /// ```
 #[must_use]
 pub fn explain(ledger: &Ledger, app: ApplicationId, under_way: UnderWay) -> Option<Explanation> {
-    let mut explainer = WaitExplainer::new(ledger.state()).with(with_gangs(ledger, under_way));
+    let under_way = with_waiting(ledger, Some(app), under_way);
+    let mut explainer = WaitExplainer::new(ledger.state()).with(under_way);
     explain::explain(&mut explainer, ledger.app(app)?)
 }
 
 impl Engine {
     /// Why one application of a running engine waits; nothing when it is unknown, over, or waits for
     /// nothing. It is worked out on the caller's thread from the latest snapshot, so that no decision
-    /// waits for it. Preemption is left out.
+    /// waits for it. Only the gangs and the opportunistic containers of the application are looked up between two
+    /// commands. Preemption is left out.
     ///
-    /// Cost: a copy of the snapshot, then as [`explain()`].
+    /// Cost: a copy of the snapshot, then as [`explain()`]. Decisions wait for a look at every node for each size of
+    /// opportunistic containers that the application waits for.
     ///
     /// ```
     /// use capsched::api::*;
@@ -103,6 +110,10 @@ impl Engine {
     /// ```
     #[must_use]
     pub fn explain(engine: &Threaded, app: ApplicationId) -> Option<Explanation> {
+        let waiting = engine.inspect(move |ledger| {
+            let of_app = with_waiting(ledger, Some(app), UnderWay::default());
+            (of_app.gangs, of_app.opportunistic)
+        });
         let newest = engine.snapshot();
         let mut state = State::new(Arc::clone(&newest.settings));
         let empty = Snapshot::empty(Arc::clone(&newest.settings));
@@ -110,7 +121,16 @@ impl Engine {
         let live = |slot: &AppSlot| !state.apps[*slot].stage.is_over();
         let mut slots = (0..state.apps.len()).map(AppSlot::at).filter(live);
         let slot = slots.find(|&slot| state.apps[slot].id == app)?;
-        explain::explain(&mut WaitExplainer::new(&state), slot)
+        // A slot of the ledger may be another one in an older snapshot.
+        let (mut gangs, mut opportunistic) = waiting.unwrap_or_default();
+        gangs.iter_mut().for_each(|gang| gang.app = slot);
+        opportunistic.iter_mut().for_each(|one| one.app = slot);
+        let under_way = UnderWay {
+            gangs,
+            opportunistic,
+            ..UnderWay::default()
+        };
+        explain::explain(&mut WaitExplainer::new(&state).with(under_way), slot)
     }
 }
 
@@ -128,7 +148,8 @@ impl Engine {
 /// ```
 #[must_use]
 pub fn explain_all(ledger: &Ledger, under_way: UnderWay) -> Vec<Explanation> {
-    let mut explainer = WaitExplainer::new(ledger.state()).with(with_gangs(ledger, under_way));
+    let mut explainer =
+        WaitExplainer::new(ledger.state()).with(with_waiting(ledger, None, under_way));
     let apps = ledger.apps_by_id().into_iter();
     apps.filter_map(|(_, app)| explain::explain(&mut explainer, app))
         .collect()

@@ -12,6 +12,7 @@ mod finding;
 mod gang;
 mod node_check;
 mod nodes;
+mod opportunistic;
 mod order;
 mod quota;
 mod reason;

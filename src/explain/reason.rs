@@ -59,10 +59,14 @@ pub enum Reason {
     ConstraintUnsatisfied,
     /// The nodes have no room for all members of its gang at once.
     GangWaits,
+    /// No node takes its opportunistic containers.
+    OpportunisticWaits,
     /// Containers of other queues are asked back or may be killed for its queue.
     PreemptionInProgress,
     /// It has a node reserved and waits for room there.
     ReservedOnNode,
+    /// Its opportunistic containers are in the queues of their nodes.
+    OpportunisticQueued,
     /// The commit refused what was proposed for it, and it is proposed again.
     ConflictRetry,
     /// It fits within all limits: nobody has looked at it yet.
@@ -71,7 +75,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, lowest tier first.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 32] = [
         Self::QueueNotFound,
         Self::QueueStopped,
         Self::AclDenied,
@@ -98,8 +102,10 @@ impl Reason {
         Self::ExcludedNodes,
         Self::ConstraintUnsatisfied,
         Self::GangWaits,
+        Self::OpportunisticWaits,
         Self::PreemptionInProgress,
         Self::ReservedOnNode,
+        Self::OpportunisticQueued,
         Self::ConflictRetry,
         Self::NotYetEvaluated,
     ];
@@ -140,8 +146,10 @@ impl Reason {
             Self::ExcludedNodes => "EXCLUDED_NODES",
             Self::ConstraintUnsatisfied => "CONSTRAINT_UNSATISFIED",
             Self::GangWaits => "GANG_WAITS",
+            Self::OpportunisticWaits => "OPPORTUNISTIC_WAITS",
             Self::PreemptionInProgress => "PREEMPTION_IN_PROGRESS",
             Self::ReservedOnNode => "RESERVED_ON_NODE",
+            Self::OpportunisticQueued => "OPPORTUNISTIC_QUEUED",
             Self::ConflictRetry => "CONFLICT_RETRY",
             Self::NotYetEvaluated => "NOT_YET_EVALUATED",
         }
@@ -175,9 +183,11 @@ impl Reason {
             | Self::NodesReserved
             | Self::ExcludedNodes
             | Self::ConstraintUnsatisfied
-            | Self::GangWaits => 5,
+            | Self::GangWaits
+            | Self::OpportunisticWaits => 5,
             Self::PreemptionInProgress
             | Self::ReservedOnNode
+            | Self::OpportunisticQueued
             | Self::ConflictRetry
             | Self::NotYetEvaluated => 6,
         }
@@ -228,8 +238,10 @@ impl Reason {
             Self::ExcludedNodes => "exclude fewer nodes",
             Self::ConstraintUnsatisfied => "relax the placement constraint",
             Self::GangWaits => "wait for room, ask for fewer members at once, or add nodes",
+            Self::OpportunisticWaits => "wait for room, allow longer queues, or add nodes",
             Self::PreemptionInProgress => "wait until the containers are given back or killed",
             Self::ReservedOnNode => "wait for the containers on that node",
+            Self::OpportunisticQueued => "wait for room on those nodes, or promote the containers",
             Self::ConflictRetry => "wait: it is proposed again",
             Self::NotYetEvaluated => "wait: it fits",
         }

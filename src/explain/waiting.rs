@@ -7,11 +7,12 @@ use super::evidence::Evidence;
 use super::finding::{Finding, Waiting, amounts};
 use super::gang::{self, GangOfApp};
 use super::nodes::{Offer, is_particular, offer};
+use super::opportunistic;
 use super::order::{Position, position};
 use super::quota::{never_within, of_master, of_parallel, of_queues, of_root, of_user};
 use super::reason::Reason;
 use crate::id::{AppSlot, ApplicationId, Map, NameId, PartitionId};
-use crate::queue::{AppStage, KeyAsks, SchedulerSettings};
+use crate::queue::{AppStage, KeyAsks, SchedulerSettings, WaitingOpportunistic};
 use crate::rescheduler::{AppVerdict, WhyNot};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -25,6 +26,8 @@ pub struct UnderWay {
     pub refused: Map<ApplicationId, u64>,
     /// Gangs that wait, in the order in which they were asked.
     pub gangs: Vec<GangOfApp>,
+    /// Opportunistic containers that wait.
+    pub opportunistic: Vec<WaitingOpportunistic>,
 }
 
 /// Explains the applications of one state. What all nodes offer to a size is looked up once.
@@ -83,23 +86,34 @@ impl<'a> WaitExplainer<'a> {
 
     /// The same with what applies once the reason is gone; the reason alone unless `all`.
     pub(super) fn keys(&mut self, app: AppSlot, all: bool) -> Vec<KeyExplanation> {
+        let mut keys = match self.state.apps[app].stage {
+            AppStage::Done | AppStage::Gone => return Vec::new(),
+            AppStage::Parked | AppStage::Waiting => vec![self.not_active(app)],
+            AppStage::Active => self.active(app, all),
+        };
+        let waiting = self.under_way.opportunistic.iter();
+        let waiting = waiting.filter(|waiting| waiting.app == app);
+        keys.extend(waiting.map(|waiting| opportunistic::explained(self.state, waiting)));
+        keys
+    }
+
+    /// Why an application may not be served yet.
+    fn not_active(&mut self, app: AppSlot) -> KeyExplanation {
         let row = &self.state.apps[app];
         let finding = match row.stage {
-            AppStage::Done | AppStage::Gone => return Vec::new(),
             AppStage::Parked => of_parallel(self.state, row),
-            AppStage::Waiting => self.pending(app),
-            AppStage::Active => return self.active(app, all),
+            _ => self.pending(app),
         };
         let mut containers: u64 = row.keys.iter().map(outstanding).sum();
         if row.waits_for_master() {
             containers = containers.max(1);
         }
-        vec![KeyExplanation {
+        KeyExplanation {
             priority: None,
             containers,
             size: row.submission.master_size,
             findings: vec![finding],
-        }]
+        }
     }
 
     fn types(&self) -> &'a [Arc<str>] {

@@ -30,6 +30,16 @@ pub(crate) fn node(host: &str) -> NodeName {
 
 /// Leaves `root.a` and `root.b` with a half each, no limit for masters or users, and nodes of 8 GiB.
 pub(crate) fn cluster(extra: &[(&str, &str)], hosts: &[&str]) -> Cluster {
+    cluster_of_site(&[], extra, hosts)
+}
+
+/// The same with further settings of the site.
+pub(crate) fn cluster_of_site(
+    site: &[(&str, &str)],
+    extra: &[(&str, &str)],
+    hosts: &[&str],
+) -> Cluster {
+    let further = site;
     let mut pairs = BTreeMap::new();
     let common = [
         ("root.queues", "a,b"),
@@ -53,9 +63,10 @@ pub(crate) fn cluster(extra: &[(&str, &str)], hosts: &[&str]) -> Cluster {
             "scheduler",
         ),
     ];
-    let site = site.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let site = site.iter().chain(further);
+    let site = site.map(|&(key, value)| (key.to_owned(), value.to_owned()));
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&BTreeMap::from(site), &pairs, &types).unwrap();
+    let loaded = config::from_pairs(&BTreeMap::from_iter(site), &pairs, &types).unwrap();
     let engine = Engine::builder(loaded.settings.clone()).partition("gpu", true);
     let engine = Stepped::new(engine.sequential().unwrap(), ModeKind::Heartbeat);
     let mut cluster = Cluster { loaded, engine };

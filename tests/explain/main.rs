@@ -6,6 +6,7 @@ mod from_snapshot;
 mod gangs;
 mod limits;
 mod nodes;
+mod opportunistic;
 mod refusals;
 mod snapshots;
 mod sums;
@@ -18,6 +19,7 @@ fn every_reason_has_a_test() {
         include_str!("gangs.rs"),
         include_str!("limits.rs"),
         include_str!("nodes.rs"),
+        include_str!("opportunistic.rs"),
         include_str!("refusals.rs"),
     ];
     for reason in capsched::api::Reason::ALL {

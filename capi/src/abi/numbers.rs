@@ -1,7 +1,7 @@
 //! The codes, kinds and flags that cross the border.
 
 /// Version of this interface: raised when a call or a field is added.
-pub const CAPSCHED_ABI_VERSION: u32 = 2;
+pub const CAPSCHED_ABI_VERSION: u32 = 3;
 /// Numbers in a vector of resources: memory in MiB, vcores, then the further types in the order of the settings.
 pub const CAPSCHED_TYPES: usize = 8;
 /// Elements of one array at most.
@@ -139,6 +139,10 @@ pub const CAPSCHED_GANG_PLACED: u32 = 11;
 pub const CAPSCHED_GANG_HOLDS: u32 = 12;
 /// Event: a gang was given up within its time; `reason` says why it waited at last.
 pub const CAPSCHED_GANG_EXPIRED: u32 = 13;
+/// Event: an opportunistic container was placed and waits for room on its node. Since version 3 of the interface.
+pub const CAPSCHED_OPPORTUNISTIC_QUEUED: u32 = 14;
+/// Event: an opportunistic container has room on its node. Since version 3 of the interface.
+pub const CAPSCHED_OPPORTUNISTIC_STARTED: u32 = 15;
 /// Reply to a call of an application: a container that it has now.
 pub const CAPSCHED_GRANTED: u32 = 20;
 /// Reply to a call of an application: a container whose end it learns.

@@ -139,6 +139,33 @@ pub unsafe extern "C" fn capsched_ask_gang(engine: u64, app: u32, gang: *const G
     })
 }
 
+/// Asks for opportunistic containers, which are placed outside of queue limits and may have to wait on their nodes. They come
+/// with the replies to calls of the application, each of which tries again what was not placed. An ask replaces the
+/// earlier one with its key and place; 512 asks at most. Since version 3 of the interface.
+///
+/// # Safety
+///
+/// `asks` has `count` elements of the size that they say, and their texts as many bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capsched_ask_opportunistic(
+    engine: u64,
+    app: u32,
+    asks: *const AskRecord,
+    count: usize,
+) -> i32 {
+    // SAFETY: the caller's promise, as this call states it.
+    let memory = unsafe { Memory::trusted() };
+    guarded(|| {
+        let held = self::engine(engine)?;
+        let given = memory.read_all(asks, count)?;
+        let asks = given.iter().map(|one| ask(memory, one));
+        let asks = asks.collect::<Answer<Vec<_>>>()?;
+        Ok(held
+            .engine
+            .ask_opportunistic(ApplicationId::new(app), asks)?)
+    })
+}
+
 /// Calls of applications, carried out in their order; each is carried out as a whole or refused. `answers` gets a
 /// code for each, and the call answers 0 unless it is refused as a whole. The latest error is that of the first
 /// that was refused.

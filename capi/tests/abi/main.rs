@@ -5,4 +5,5 @@ mod bad_calls;
 mod bad_pointers;
 mod calls;
 mod changes;
+mod opportunistic;
 mod support;

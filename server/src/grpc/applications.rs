@@ -228,6 +228,24 @@ impl Applications for ApplicationService {
         Ok(Response::new(wire::AskGangReply {}))
     }
 
+    async fn ask_opportunistic(
+        &self,
+        request: Request<wire::AskOpportunisticRequest>,
+    ) -> Result<Response<wire::AskOpportunisticReply>, Status> {
+        let user = self.callers.user(&request)?;
+        let of = request.into_inner();
+        self.owner(&user, &of.application).await?;
+        let id = convert::application("application", &of.application)?;
+        let asks = convert::asks(of.asks, self.rm().types().len())?;
+        let service = self.clone();
+        blocking(move || {
+            let asked = service.rm().ask_opportunistic(id, asks);
+            asked.map_err(convert::not_asked)
+        })
+        .await?;
+        Ok(Response::new(wire::AskOpportunisticReply {}))
+    }
+
     async fn finish_master(
         &self,
         request: Request<wire::FinishMasterRequest>,

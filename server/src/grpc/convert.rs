@@ -57,7 +57,7 @@ pub(super) fn refused(error: CommandError) -> Status {
     }
 }
 
-/// Why a gang was not asked for.
+/// Why a gang or opportunistic containers were not asked for.
 pub(super) fn not_asked(error: AskError) -> Status {
     let text = error.to_string();
     match error {
@@ -287,9 +287,14 @@ pub(super) fn gang(of: wire::AskGangRequest, types: usize) -> Result<GangAsk, Wr
     })
 }
 
+/// Asks of a master.
+pub(super) fn asks(of: Vec<wire::ContainerAsk>, types: usize) -> Result<Vec<Ask>, Wrong> {
+    few("asks", of.len(), MOST_ASKS)?;
+    of.into_iter().map(|one| ask(one, types)).collect()
+}
+
 /// A call of a master with its progress.
 pub(super) fn call(of: wire::AllocateRequest, types: usize) -> Result<(AskCall, f32), Wrong> {
-    few("asks", of.asks.len(), MOST_ASKS)?;
     few("release", of.release.len(), MOST_ASKS)?;
     few("blacklist_add", of.blacklist_add.len(), MOST_ASKS)?;
     few("blacklist_remove", of.blacklist_remove.len(), MOST_ASKS)?;
@@ -298,10 +303,9 @@ pub(super) fn call(of: wire::AllocateRequest, types: usize) -> Result<(AskCall, 
         let why = format!("{} is not in the range from 0 to 100", of.progress);
         return Err(wrong("progress", why));
     }
-    let asks: Result<Vec<Ask>, Wrong> = of.asks.into_iter().map(|one| ask(one, types)).collect();
     let updates = of.updates.iter().map(|one| update(one, types));
     let call = AskCall {
-        asks: asks?,
+        asks: asks(of.asks, types)?,
         updates: updates.collect::<Result<_, Wrong>>()?,
         release: of.release,
         blacklist_add: of.blacklist_add,
@@ -358,6 +362,7 @@ pub(super) fn reply(
         size: Some(resource(&granted.size, types)),
         priority: granted.priority,
         request_id: granted.request_id,
+        opportunistic: granted.opportunistic,
     });
     let ended = of.finished.iter().zip(&of.causes);
     let completed = ended.map(|(&number, cause)| wire::Completed {

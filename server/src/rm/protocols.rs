@@ -1,8 +1,8 @@
 //! What nodes and application masters call, and what follows from time alone.
 
 use capsched::api::{
-    ApplicationId, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId, Decision,
-    GangAsk, GangEvent, HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
+    ApplicationId, Ask, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId,
+    Decision, GangAsk, GangEvent, HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
 };
 
 use super::activities::{NodeActivity, Visited, placed};
@@ -173,6 +173,18 @@ impl ResourceManager {
     /// When the application is not live or the gang is out of range.
     pub fn ask_gang(&self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
         let asked = self.engine.ask_gang(app, gang);
+        self.pump();
+        asked
+    }
+
+    /// Asks for opportunistic containers, as [`capsched::api::Threaded::ask_opportunistic`]. As other asks of masters,
+    /// they do not survive a restart.
+    ///
+    /// # Errors
+    ///
+    /// When the application is not live, an ask is out of range, or the settings do not enable them.
+    pub fn ask_opportunistic(&self, app: ApplicationId, asks: Vec<Ask>) -> Result<(), AskError> {
+        let asked = self.engine.ask_opportunistic(app, asks);
         self.pump();
         asked
     }

@@ -9,6 +9,7 @@ mod certificates;
 mod changes;
 mod encryption;
 mod malformed;
+mod opportunistic;
 mod server;
 
 use std::time::Duration;

@@ -34,7 +34,7 @@ pub(crate) fn options() -> GrpcOptions {
     GrpcOptions::beside(&options, options.listen)
 }
 
-fn resource_manager() -> ResourceManager {
+fn resource_manager(further: &[(&str, &str)]) -> ResourceManager {
     let pair =
         |(key, value): (&str, &str)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned());
     let queues = [
@@ -48,10 +48,10 @@ fn resource_manager() -> ResourceManager {
         ("root.a.user-limit-factor", "10"),
         ("root.b.user-limit-factor", "10"),
     ];
-    let site = Pairs::from([
-        ("yarn.acl.enable".to_owned(), "true".to_owned()),
-        ("yarn.admin.acl".to_owned(), "yarn".to_owned()),
-    ]);
+    let access = [("yarn.acl.enable", "true"), ("yarn.admin.acl", "yarn")];
+    let site = access.iter().chain(further);
+    let site = site.map(|&(key, value)| (key.to_owned(), value.to_owned()));
+    let site = Pairs::from_iter(site);
     let setup = Setup::new(site, queues.into_iter().map(pair).collect());
     ResourceManager::start(setup).unwrap()
 }
@@ -62,9 +62,18 @@ impl Running {
     }
 
     pub(crate) async fn with(options: &GrpcOptions) -> Self {
+        Self::serve(options, &[])
+    }
+
+    /// With further settings of the site.
+    pub(crate) async fn start_with(site: &[(&str, &str)]) -> Self {
+        Self::serve(&options(), site)
+    }
+
+    fn serve(options: &GrpcOptions, site: &[(&str, &str)]) -> Self {
         let serving = GrpcServing::listen(options).unwrap();
         let address = serving.address();
-        let machines = Machines::new(Arc::new(resource_manager()), options);
+        let machines = Machines::new(Arc::new(resource_manager(site)), options);
         let (stop, stopped) = oneshot::channel();
         tokio::spawn(async move {
             let ends = async move {
@@ -142,13 +151,37 @@ impl Running {
         client: &mut ApplicationsClient<Through>,
         queue: &str,
     ) -> String {
+        let request = wire::SubmitRequest {
+            queue: queue.to_owned(),
+            master: resource(&[1024, 1]),
+            ..wire::SubmitRequest::default()
+        };
+        Self::submitted(client, request).await
+    }
+
+    /// An application that runs its master itself.
+    pub(crate) async fn submit_unmanaged(
+        &self,
+        client: &mut ApplicationsClient<Through>,
+        queue: &str,
+    ) -> String {
+        let request = wire::SubmitRequest {
+            queue: queue.to_owned(),
+            unmanaged: true,
+            ..wire::SubmitRequest::default()
+        };
+        Self::submitted(client, request).await
+    }
+
+    async fn submitted(
+        client: &mut ApplicationsClient<Through>,
+        request: wire::SubmitRequest,
+    ) -> String {
         let id = client.new_id(wire::NewIdRequest {}).await.unwrap();
         let application = id.into_inner().application;
         let request = wire::SubmitRequest {
             application: application.clone(),
-            queue: queue.to_owned(),
-            master: resource(&[1024, 1]),
-            ..wire::SubmitRequest::default()
+            ..request
         };
         client.submit(request).await.unwrap();
         application

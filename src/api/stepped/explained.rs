@@ -90,6 +90,7 @@ impl Stepped {
             refused: self.refused.clone(),
             // The ledger adds those that wait.
             gangs: Vec::new(),
+            opportunistic: Vec::new(),
         }
     }
 }

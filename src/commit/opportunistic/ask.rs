@@ -1,6 +1,6 @@
 //! Asks for opportunistic containers: their checks, and those that are not served yet.
 //!
-//! Tests: `tests/commit/opportunistic.rs`.
+//! Tests: `tests/commit/opportunistic/`.
 
 use std::collections::BTreeMap;
 
@@ -63,6 +63,11 @@ impl WaitingAsks {
             self.tried = None;
         }
         next
+    }
+
+    /// What is wanted, by key.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&SchedulerKey, &WaitingAsk)> {
+        self.keys.iter()
     }
 
     /// What is wanted under a key.
@@ -202,7 +207,7 @@ impl Ledger {
     }
 
     /// What an application still wants, of its present attempt.
-    fn waiting_asks(&self, app: AppSlot) -> Option<&WaitingAsks> {
+    pub(super) fn waiting_asks(&self, app: AppSlot) -> Option<&WaitingAsks> {
         let waiting = self.opportunistic.waiting.get(&app)?;
         (waiting.generation == self.state.apps[app].generation).then_some(waiting)
     }

@@ -32,7 +32,7 @@
 //! * The length in the load order is that of the queue, and the sums of the limit are those of all lengths.
 //! * Without settings nothing is kept, and each call costs one look at an empty map.
 //!
-//! Tests: `tests/commit/opportunistic.rs`.
+//! Tests: `tests/commit/opportunistic/`.
 // As OpportunisticContainerAllocatorAMService, CentralizedOpportunisticContainerAllocator, NodeQueueLoadMonitor and
 // QueueLimitCalculator of the resource manager, and ContainerScheduler of the node manager.
 
@@ -42,6 +42,7 @@ mod load_order;
 mod node_queue;
 mod place;
 mod settle;
+mod waits;
 
 use std::collections::BTreeMap;
 

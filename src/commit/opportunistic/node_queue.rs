@@ -1,6 +1,6 @@
 //! The opportunistic containers of one node: those that run, and those that wait for room.
 //!
-//! Tests: `tests/commit/opportunistic.rs`.
+//! Tests: `tests/commit/opportunistic/`.
 
 use std::collections::VecDeque;
 
@@ -60,6 +60,11 @@ impl NodeQueue {
 
     pub(super) fn is_queued(&self, slot: ContainerSlot) -> bool {
         self.queued.iter().any(|container| container.slot == slot)
+    }
+
+    /// Those that wait, in the order in which they came.
+    pub(super) fn queued(&self) -> impl Iterator<Item = &QueuedContainer> {
+        self.queued.iter()
     }
 
     pub(super) fn enqueue(&mut self, container: QueuedContainer) {

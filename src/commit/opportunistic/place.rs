@@ -1,6 +1,6 @@
 //! Placing opportunistic containers: which node takes one, and its record.
 //!
-//! Tests: `tests/commit/opportunistic.rs`.
+//! Tests: `tests/commit/opportunistic/`.
 // As CentralizedOpportunisticContainerAllocator.
 
 use super::ask::WaitingAsk;
@@ -17,9 +17,15 @@ use crate::resource::{PackedVector, ResourceVector};
 
 /// What a node does with a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NodeFit {
-    /// It has no place for it.
-    Refuses,
+pub(super) enum NodeFit {
+    /// The application excludes it.
+    Excluded,
+    /// It takes no containers, or none of the partition.
+    Closed,
+    /// It is smaller than the container.
+    TooSmall,
+    /// It has neither room nor a place in its queue.
+    Full,
     /// It has it wait.
     Queues,
     /// It starts it at once.
@@ -108,7 +114,7 @@ impl Ledger {
             match self.fit_on(&self.state.apps[app], ask, node) {
                 NodeFit::Starts => return Some((node, true)),
                 NodeFit::Queues => waits = waits.or(Some((node, false))),
-                NodeFit::Refuses => self.opportunistic.order.note_look(node),
+                _ => self.opportunistic.order.note_look(node),
             }
         }
         waits
@@ -116,24 +122,28 @@ impl Ledger {
 
     /// What a node does with a container of an ask.
     // As ClusterNode.compareAndIncrementAllocation.
-    fn fit_on(&self, app: &App, ask: &WaitingAsk, node: NodeSlot) -> NodeFit {
+    pub(super) fn fit_on(&self, app: &App, ask: &WaitingAsk, node: NodeSlot) -> NodeFit {
         let row = &self.state.nodes[node];
         let (Some(settings), Some(queue)) = (
             self.opportunistic.settings,
             self.opportunistic.queues.get(&node),
         ) else {
-            return NodeFit::Refuses;
+            return NodeFit::Closed;
         };
         let excluded = app.blacklist.contains(&row.host) || app.blacklist.contains(&row.rack);
         let open = row.takes_containers() && row.partition == ask.partition;
-        if excluded || !open || !self.fits_beside(&ask.size, &row.total.get()) {
-            NodeFit::Refuses
+        if excluded {
+            NodeFit::Excluded
+        } else if !open {
+            NodeFit::Closed
+        } else if !self.fits_beside(&ask.size, &row.total.get()) {
+            NodeFit::TooSmall
         } else if queue.length() == 0 && self.has_room_beside(&ask.size, node) {
             NodeFit::Starts
         } else if queue.length() < settings.queue_capacity {
             NodeFit::Queues
         } else {
-            NodeFit::Refuses
+            NodeFit::Full
         }
     }
 
