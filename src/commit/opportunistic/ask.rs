@@ -1,6 +1,6 @@
 //! Asks for opportunistic containers: their checks, and those that are not served yet.
 //!
-//! Tests: `tests/commit/opportunistic/`.
+//! Tests: `tests/commit/opportunistic/asks.rs`.
 
 use std::collections::BTreeMap;
 

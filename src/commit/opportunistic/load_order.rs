@@ -5,7 +5,7 @@
 //!
 //! Cost of each change: a few searches in a sorted set.
 //!
-//! Tests: `tests/commit/opportunistic/`.
+//! Tests: `tests/commit/opportunistic/placement.rs`.
 // As NodeQueueLoadMonitor, which sorts in intervals and takes a random one of the first nodes.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -32,7 +32,7 @@
 //! * The length in the load order is that of the queue, and the sums of the limit are those of all lengths.
 //! * Without settings nothing is kept, and each call costs one look at an empty map.
 //!
-//! Tests: `tests/commit/opportunistic/`.
+//! Tests: `tests/commit/opportunistic/mod.rs`.
 // As OpportunisticContainerAllocatorAMService, CentralizedOpportunisticContainerAllocator, NodeQueueLoadMonitor and
 // QueueLimitCalculator of the resource manager, and ContainerScheduler of the node manager.
 

@@ -1,6 +1,6 @@
 //! The opportunistic containers of one node: those that run, and those that wait for room.
 //!
-//! Tests: `tests/commit/opportunistic/`.
+//! Tests: `tests/commit/opportunistic/node_queues.rs`.
 
 use std::collections::VecDeque;
 

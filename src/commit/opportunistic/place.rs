@@ -1,6 +1,6 @@
 //! Placing opportunistic containers: which node takes one, and its record.
 //!
-//! Tests: `tests/commit/opportunistic/`.
+//! Tests: `tests/commit/opportunistic/placement.rs`.
 // As CentralizedOpportunisticContainerAllocator.
 
 use super::ask::WaitingAsk;

@@ -1,7 +1,7 @@
 //! The queue of a node moves on: started containers end where guaranteed ones need their room, waiting ones start, and
 //! too many of the others end.
 //!
-//! Tests: `tests/commit/opportunistic/`.
+//! Tests: `tests/commit/opportunistic/node_queues.rs`.
 // As ContainerScheduler.
 
 use super::node_queue::{NodeQueue, QueuedContainer};
