@@ -279,12 +279,31 @@ fn explain(code: &str, as_json: bool) -> ExitCode {
             line(format_args!("{code}\n\n{}", wrapped(text)));
             ExitCode::SUCCESS
         }
-        None => {
-            let all: Vec<&str> = config::codes().collect();
-            usage(&format!("no code `{code}`; there are {}", all.join(", ")))
-        }
+        None => usage(&format!(
+            "no code `{}`{}; docs/reference/codes.md lists all",
+            escaped(code),
+            likely(code)
+        )),
     }
 }
+
+/// Codes that hold what was given, whatever its letters, or that it holds.
+fn likely(code: &str) -> String {
+    let plain = |text: &str| text.to_ascii_lowercase().replace('-', "_");
+    let wanted = plain(code);
+    let near = |known: &&str| {
+        let known = plain(known);
+        !wanted.is_empty() && (known.contains(&wanted) || wanted.contains(&known))
+    };
+    let found: Vec<&str> = config::codes().filter(near).take(LIKELY).collect();
+    match found.is_empty() {
+        true => String::new(),
+        false => format!("; did you mean {}?", found.join(" or ")),
+    }
+}
+
+/// Codes that a message suggests.
+const LIKELY: usize = 3;
 
 /// Lines of at most 80 characters.
 pub(crate) fn wrapped(text: &str) -> String {
@@ -321,7 +340,10 @@ fn human(out: &mut String, path: &Path, report: &Report, strict: bool, colour: b
     } else {
         "accepted"
     };
-    let name = escaped(&path.display().to_string());
+    let name = match path.to_str() {
+        Some("-") => "standard input".to_owned(),
+        _ => escaped(&path.display().to_string()),
+    };
     let _ = write!(out, "{name}: {verdict}");
     for (count, name) in [(errors, "error"), (warnings, "warning"), (hints, "hint")] {
         if count > 0 {

@@ -35,6 +35,9 @@ use gate::{Broken, Condition, condition};
 pub(crate) struct Args {
     /// Histogram log of a run, or folder of results.
     run: PathBuf,
+    /// The same as `--against BASE`.
+    #[arg(value_name = "BASE", conflicts_with = "against")]
+    base: Option<PathBuf>,
     /// Files to write beside the table, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',')]
     format: Vec<Format>,
@@ -55,8 +58,8 @@ pub(crate) struct Args {
     #[arg(long)]
     shares: bool,
     /// Show the intervals with the longest latencies, and what took long in them.
-    #[arg(long, value_name = "N")]
-    stalls: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    stalls: Option<u16>,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -93,12 +96,12 @@ struct Log {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    if args.fail_if.iter().any(Condition::needs_base) && args.against.is_none() {
-        bail!("a condition compares with `base`; name a run by --against");
+    if args.fail_if.iter().any(Condition::needs_base) && args.base().is_none() {
+        bail!("a condition compares with `base`; name that run, too: capsched hist RUN BASE");
     }
     let of_folder = args.run.is_dir();
     let logs = logs_of(&args.run)?;
-    let bases = match &args.against {
+    let bases = match args.base() {
         Some(base) => logs_of(base)?,
         None => Vec::new(),
     };
@@ -134,6 +137,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
+    /// The run that percentiles are compared with.
+    fn base(&self) -> Option<&Path> {
+        self.base.as_deref().or(self.against.as_deref())
+    }
+
     /// Where files go: into the folder that is named, or beside the run.
     fn folder(&self, of_folder: bool) -> &Path {
         let beside = if of_folder {
@@ -155,7 +163,7 @@ fn show_all(log: &Log, base: Option<&Log>, args: &Args) {
         output::put(&views::shares(log));
     }
     if let Some(most) = args.stalls {
-        output::put(&views::stalls(log, most));
+        output::put(&views::stalls(log, most.into()));
     }
 }
 

@@ -277,6 +277,16 @@ fn i12_the_command_gives_the_codes_of_the_library() {
         assert_eq!(explained["code"], code);
         assert!(!explained["text"].as_str().unwrap().is_empty());
     }
+    for (given, part) in [
+        ("lone-user", "did you mean H_LONE_USER?"),
+        (
+            "CS0102",
+            "no code `CS0102`; docs/reference/codes.md lists all",
+        ),
+    ] {
+        let (exit, _, err) = run(&["check", "--explain", given]);
+        assert!(exit == 2 && err.contains(part), "{given}: {err}");
+    }
 }
 
 #[test]

@@ -276,7 +276,11 @@ fn a_gate_fails_where_its_condition_holds() {
         0
     );
     let (code, _, err) = run(&["hist", log, "--fail-if", "max>1*base"]);
-    assert!(code == 2 && err.contains("--against"), "{err}");
+    assert!(code == 2 && err.contains("hist RUN BASE"), "{err}");
+    let (code, _, err) = run(&["hist", log, log, "--fail-if", "max>=1*base"]);
+    assert!(code == 1 && err.contains("propose is"), "{err}");
+    let (code, _, err) = run(&["hist", log, "--stalls", "0"]);
+    assert!(code == 2 && err.contains("--stalls"), "{err}");
     let text = printed(&["hist", log, "--against", log, "--shares", "--stalls", "2"]);
     for part in ["+0.0 %", "time by phase", "longest of"] {
         assert!(text.contains(part), "{part} in {text}");

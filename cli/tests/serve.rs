@@ -5,6 +5,10 @@
 
 #[path = "serve/browser.rs"]
 mod browser;
+#[path = "../../server/tests/support/certificates.rs"]
+mod certificates;
+#[path = "serve/encrypted.rs"]
+mod encrypted;
 #[path = "serve/live.rs"]
 mod live;
 #[cfg(feature = "grpc")]

@@ -169,6 +169,46 @@ async fn what_waits_has_its_reason_everywhere() {
 }
 
 #[tokio::test]
+async fn a_node_is_named_by_its_host_where_only_one_has_it() {
+    let (rm, app) = full_node();
+    add_node(&rm, "n2:1");
+    add_node(&rm, "n2:2");
+    let router = router(&rm, &options(tokens()));
+    let full = json(&router, &format!("/v1/apps/{app}/why-not/n1")).await;
+    assert_eq!(full["node"], "n1:8041");
+    let key = &full["keys"][0];
+    assert_eq!(
+        (&key["containers"], &key["fits"]),
+        (&3.into(), &false.into())
+    );
+    let checks = key["checks"].as_array().unwrap().iter();
+    let failed: Vec<_> = checks.filter(|one| one["holds"] == false).collect();
+    assert_eq!((failed.len(), &failed[0]["what"]), (1, &"room".into()));
+    let empty = json(&router, &format!("/v1/apps/{app}/why-not/n2:2")).await;
+    assert_eq!(empty["keys"][0]["fits"], true, "{empty}");
+    for (node, status, part) in [
+        (
+            "n2",
+            StatusCode::BAD_REQUEST,
+            "2 nodes have this host; name the port: n2:1, n2:2",
+        ),
+        ("n3", StatusCode::NOT_FOUND, "no node n3"),
+        ("n2:3", StatusCode::NOT_FOUND, "no node n2:3"),
+    ] {
+        let path = format!("/v1/apps/{app}/why-not/{node}");
+        let (found, body) = answer(&router, request("GET", &path, None)).await;
+        let text = String::from_utf8_lossy(&body);
+        assert!(
+            found == status && text.contains(part),
+            "{node}: {found} {text}"
+        );
+    }
+    let unknown = "/v1/apps/application_1_0001/why-not/n1";
+    let (status, _) = answer(&router, request("GET", unknown, None)).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
 async fn metrics_are_open_metrics_in_base_units() {
     let (rm, _) = full_node();
     let router = router(&rm, &options(tokens()));

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
+use crate::cluster::NodeState;
 use crate::commit::{AskError, Ledger, SubmitError, WaitingGang};
 use crate::config::AdmissionRefusal;
 use crate::explain::{
     self, Evidence, Explanation, Finding, GangOfApp, KeyOnNode, Reason, UnderWay, WaitExplainer,
     Waiting, amounts,
 };
-use crate::id::{AppSlot, ApplicationId, NodeName};
+use crate::id::{AppSlot, ApplicationId, NodeName, NodeSlot};
 use crate::runtime::Threaded;
 use crate::snapshot::{Snapshot, State};
 
@@ -114,13 +115,8 @@ impl Engine {
             let of_app = with_waiting(ledger, Some(app), UnderWay::default());
             (of_app.gangs, of_app.opportunistic)
         });
-        let newest = engine.snapshot();
-        let mut state = State::new(Arc::clone(&newest.settings));
-        let empty = Snapshot::empty(Arc::clone(&newest.settings));
-        state.refresh(&empty, &newest, |_| {});
-        let live = |slot: &AppSlot| !state.apps[*slot].stage.is_over();
-        let mut slots = (0..state.apps.len()).map(AppSlot::at).filter(live);
-        let slot = slots.find(|&slot| state.apps[slot].id == app)?;
+        let state = latest(engine);
+        let slot = live_app(&state, app)?;
         // A slot of the ledger may be another one in an older snapshot.
         let (mut gangs, mut opportunistic) = waiting.unwrap_or_default();
         gangs.iter_mut().for_each(|gang| gang.app = slot);
@@ -132,6 +128,57 @@ impl Engine {
         };
         explain::explain(&mut WaitExplainer::new(&state).with(under_way), slot)
     }
+
+    /// What a node of a running engine lacks for each key of an application that waits; nothing when one of them is
+    /// unknown. It is worked out as [`Self::explain`].
+    ///
+    /// Cost: a copy of the snapshot, then as [`why_not()`].
+    ///
+    /// ```
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?;
+    /// let node: NodeName = "n0:8041".parse()?;
+    /// engine.add_node(NodeSpec::new(node.clone(), ResourceVector::of(&[512, 1])))?;
+    /// let app = ApplicationId::new(1);
+    /// engine.submit(AppSpec::new(app, "root.a", "ann"))?;
+    /// engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[512, 1]), 2)]))?;
+    /// engine.quiesce();
+    /// assert!(Engine::why_not(&engine, app, &node).is_some());
+    /// assert!(Engine::why_not(&engine, app, &"n1:8041".parse()?).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn why_not(
+        engine: &Threaded,
+        app: ApplicationId,
+        node: &NodeName,
+    ) -> Option<Vec<KeyOnNode>> {
+        let state = latest(engine);
+        let app = live_app(&state, app)?;
+        let mut slots = (0..state.nodes.len()).map(NodeSlot::at);
+        let present = |slot: &NodeSlot| {
+            let row = &state.nodes[*slot];
+            row.name == *node && row.state != NodeState::Lost
+        };
+        let node = slots.find(present)?;
+        Some(explain::why_not(&state, app, node))
+    }
+}
+
+/// A copy of the latest state that a running engine shows.
+fn latest(engine: &Threaded) -> State {
+    let newest = engine.snapshot();
+    let mut state = State::new(Arc::clone(&newest.settings));
+    let empty = Snapshot::empty(Arc::clone(&newest.settings));
+    state.refresh(&empty, &newest, |_| {});
+    state
+}
+
+fn live_app(state: &State, app: ApplicationId) -> Option<AppSlot> {
+    let live = |slot: &AppSlot| !state.apps[*slot].stage.is_over();
+    let mut slots = (0..state.apps.len()).map(AppSlot::at).filter(live);
+    slots.find(|&slot| state.apps[slot].id == app)
 }
 
 /// Why each application waits, in the order of their numbers; those that wait for nothing are left
@@ -221,9 +268,12 @@ pub fn refused_submission(error: &SubmitError, types: &[Arc<str>]) -> Finding {
 pub fn refused_admission(refusal: &AdmissionRefusal) -> Finding {
     let found = |reason| Finding::new(reason, refusal.to_string());
     match refusal {
-        AdmissionRefusal::Submit { queue, .. } => {
-            found(Reason::AclDenied).by_queue_setting(queue, "acl_submit_applications")
-        }
+        AdmissionRefusal::Submit { queue, .. } => found(Reason::AclDenied)
+            .by_queue_setting(queue, "acl_submit_applications")
+            .shown_by(Evidence {
+                binding: Some(Arc::from(queue.as_str())),
+                ..Evidence::default()
+            }),
         AdmissionRefusal::NoQueue => found(Reason::QueueNotFound),
         AdmissionRefusal::Mapping { .. } | AdmissionRefusal::Priority(_) => {
             found(Reason::PlacementRejected)

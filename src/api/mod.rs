@@ -60,7 +60,8 @@ pub use explain::{
 };
 pub use live_queues::LiveQueues;
 pub use next_step::{
-    NextStep, SettingsEditor, next_steps, next_steps_of_refusal, next_steps_of_refused_call,
+    NextStep, RefusedAdmission, SettingsEditor, next_steps, next_steps_of_refusal,
+    next_steps_of_refused_admission, next_steps_of_refused_call,
 };
 pub use scheduler::{ContainerError, Event, ReleaseReason, RoundPart, Scheduler};
 pub use stepped::{ModeKind, Stepped};

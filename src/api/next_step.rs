@@ -3,7 +3,9 @@
 //! A step is named only when the copy placed more, or let the application in, than a copy without
 //! the change did in the same rounds.
 
+mod ends;
 mod gangs;
+mod refused_admission;
 mod refused_call;
 
 use super::ladder::{Ladder, values_above};
@@ -16,6 +18,7 @@ use crate::id::{ApplicationId, NameId, NodeName};
 use crate::queue::{AppSpec, AppStage, Ask, AskCall, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
 
+pub use refused_admission::{RefusedAdmission, next_steps_of_refused_admission};
 pub use refused_call::next_steps_of_refused_call;
 
 /// Rounds that a trial runs at most.
@@ -121,10 +124,12 @@ enum Change {
     Priority(i32),
     /// The gang that waits is asked for with so many members at once.
     FewerMembers(u32),
+    /// These containers of others end.
+    Ends(ends::Ends),
 }
 
 /// Steps that help an application, by trial, what costs least first; empty where nothing that was
-/// tried helps.
+/// tried helps. [`Reason::without_step`] says what that means.
 ///
 /// Cost: for each change that is tried, a copy of the engine and up to 64 rounds on it.
 #[must_use]
@@ -172,24 +177,36 @@ pub fn next_steps_of_refusal(
             lets_in: true,
         });
     }
-    if why.reason == Reason::QueueNotFound {
-        let leaves = leaves_by_likeness(engine, &refused.queue).into_iter();
-        let takes = |queue: &String| {
-            let spec = AppSpec {
-                queue: queue.clone(),
-                ..refused.clone()
-            };
-            engine.trial().submit(spec).is_ok()
-        };
-        let queue = leaves.take(LEAVES).find(takes);
-        steps.extend(queue.map(|queue| NextStep {
-            what: format!("submit to {queue}"),
-            change: None,
-            admits: 0,
-            lets_in: true,
-        }));
+    if matches!(
+        why.reason,
+        Reason::QueueNotFound | Reason::PlacementRejected
+    ) {
+        steps.extend(leaf_that_takes(engine, refused, |_| true));
     }
     steps
+}
+
+/// The leaf most like the queue of a refused submission that takes it, among those that pass.
+fn leaf_that_takes(
+    engine: &Stepped,
+    refused: &AppSpec,
+    passes: impl Fn(&str) -> bool,
+) -> Option<NextStep> {
+    let leaves = leaves_by_likeness(engine, &refused.queue).into_iter();
+    let takes = |queue: &String| {
+        let spec = AppSpec {
+            queue: queue.clone(),
+            ..refused.clone()
+        };
+        engine.trial().submit(spec).is_ok()
+    };
+    let mut passing = leaves.filter(|queue| passes(queue)).take(LEAVES);
+    Some(NextStep {
+        what: format!("submit to {}", passing.find(takes)?),
+        change: None,
+        admits: 0,
+        lets_in: true,
+    })
 }
 
 /// The smallest value of the property behind a refusal with which the submission is taken.
@@ -252,6 +269,7 @@ fn step(change: &Change, gain: Gain, base: Gain, why: &Explanation) -> NextStep 
         Change::ExcludeNone => ("exclude no nodes".to_owned(), None),
         Change::Priority(priority) => (format!("raise its priority to {priority}"), None),
         Change::FewerMembers(members) => (format!("ask for a gang of {members}"), None),
+        Change::Ends(ends) => (ends.what(), None),
     };
     NextStep {
         what,
@@ -288,11 +306,16 @@ impl Trials<'_> {
             | Reason::Fragmented
             | Reason::ConstraintUnsatisfied
             | Reason::NodesReserved
-            | Reason::NoNodeWithLabel
-            | Reason::ReservedOnNode => {
+            | Reason::NoNodeWithLabel => {
                 kinds.push(self.smaller());
                 kinds.push(self.another_node().into_iter().collect());
             }
+            Reason::ReservedOnNode => {
+                kinds.push(self.ends_on_reserved());
+                kinds.push(self.smaller());
+                kinds.push(self.another_node().into_iter().collect());
+            }
+            Reason::PreemptionInProgress => kinds.push(self.given_back()),
             Reason::ExceedsQueueMax | Reason::QueueMaxCapacity | Reason::ParentHeadroom => {
                 kinds.push(self.smaller());
             }
@@ -378,6 +401,7 @@ impl Trials<'_> {
                 copy.ask(app, call).ok()?;
             }
             Change::FewerMembers(members) => self.ask_for_fewer(&mut copy, *members)?,
+            Change::Ends(ends) => ends.happen(&mut copy),
             Change::Priority(priority) => {
                 let reached = copy.change_priority(app, *priority).ok()?;
                 (reached == *priority).then_some(())?;

@@ -17,7 +17,7 @@ use super::mapping::{
     QueueDirectory, QueueEntryKind, QueueMatch, TagUserOverride, WorkflowPriorities,
 };
 use super::properties::Properties;
-use crate::queue::{PriorityAccess, QueueAccess};
+use crate::queue::{PriorityAccess, QueueAccess, QueueSettings};
 
 /// Placement rules, access lists and priorities of one configuration.
 // As RMAppManager.createAndPopulateNewRMApp.
@@ -320,6 +320,15 @@ impl Admission {
     #[must_use]
     pub fn is_admin(&self, caller: &Caller<'_>) -> bool {
         self.admin.is_admin(caller)
+    }
+
+    /// The same rules with the access lists of other settings.
+    #[must_use]
+    pub fn with_lists_of<'a>(&self, queues: impl IntoIterator<Item = &'a QueueSettings>) -> Self {
+        Self {
+            access: AccessTree::of(queues),
+            ..self.clone()
+        }
     }
 
     /// Notes the lists of a queue that a submission created.

@@ -13,11 +13,11 @@ pub(super) const HOLDERS: usize = 3;
 /// What shows a reason. Amounts are in the unit of the dimension, such as MiB for memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// The resource type that decides; nothing where none does.
+    /// The resource type that decides, or what is counted; nothing where neither does.
     pub dimension: Option<Arc<str>>,
     /// What is allowed of it, or how many applications.
     pub limit: Option<i64>,
-    /// What is used of it.
+    /// What is used of it; where something is counted, how many there are.
     pub used: Option<i64>,
     /// What one container asks of it.
     pub asked: Option<i64>,
@@ -80,6 +80,15 @@ impl Evidence {
             limit: Some(i64::from(limit)),
             used: Some(i64::from(used)),
             asked: Some(1),
+            ..Self::default()
+        }
+    }
+
+    /// How many there are of something.
+    pub(super) fn of_number<N: TryInto<i64>>(what: &str, number: N) -> Self {
+        Self {
+            dimension: Some(Arc::from(what)),
+            used: number.try_into().ok(),
             ..Self::default()
         }
     }

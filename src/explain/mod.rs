@@ -12,6 +12,7 @@ mod finding;
 mod gang;
 mod node_check;
 mod nodes;
+mod on_its_way;
 mod opportunistic;
 mod order;
 mod quota;

@@ -21,6 +21,20 @@ pub struct NodeCheck {
     pub detail: String,
 }
 
+impl NodeCheck {
+    /// The words of all conditions, in the order in which they are checked.
+    pub const WORDS: [&str; 8] = [
+        "state",
+        "label",
+        "size",
+        "room",
+        "reservation",
+        "blacklist",
+        "locality",
+        "constraint",
+    ];
+}
+
 /// The conditions of one key on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyOnNode {

@@ -207,6 +207,25 @@ impl Reason {
         })
     }
 
+    /// What it means that no step was seen to help. What is under way ends by itself; what the request itself
+    /// rules out, no setting and no time admits; everything else waits until more is free.
+    ///
+    /// ```
+    /// use capsched::api::Reason;
+    ///
+    /// assert!(Reason::ConflictRetry.without_step().starts_with("nothing to do"));
+    /// ```
+    #[must_use]
+    pub const fn without_step(self) -> &'static str {
+        match self {
+            Self::PlacementRejected | Self::InvalidRequest => {
+                "no setting and no time helps: the request itself has to change"
+            }
+            _ if self.tier() == 6 => "nothing to do: it is under way",
+            _ => "nothing that was tried on a copy helps at once",
+        }
+    }
+
     /// What to do about it, in a few words.
     #[must_use]
     pub const fn advice(self) -> &'static str {

@@ -7,13 +7,14 @@ use super::evidence::Evidence;
 use super::finding::{Finding, Waiting, amounts};
 use super::gang::{self, GangOfApp};
 use super::nodes::{Offer, is_particular, offer};
+use super::on_its_way::proposed_again;
 use super::opportunistic;
 use super::order::{Position, position};
 use super::quota::{never_within, of_master, of_parallel, of_queues, of_root, of_user};
 use super::reason::Reason;
 use crate::id::{AppSlot, ApplicationId, Map, NameId, PartitionId};
 use crate::queue::{AppStage, KeyAsks, SchedulerSettings, WaitingOpportunistic};
-use crate::rescheduler::{AppVerdict, WhyNot};
+use crate::rescheduler::AppVerdict;
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -206,7 +207,8 @@ impl<'a> WaitExplainer<'a> {
             } else {
                 format!("no node with label {label} takes containers")
             };
-            return Some(Finding::new(Reason::NoNodeWithLabel, detail));
+            let found = Finding::new(Reason::NoNodeWithLabel, detail);
+            return Some(found.shown_by(Evidence::of_number("nodes", 0)));
         }
         if offer.large == 0 {
             let detail = format!(
@@ -244,28 +246,11 @@ impl<'a> WaitExplainer<'a> {
             return vec![full.unwrap_or_else(|| self.fits(app, &offer))];
         }
         let stopped = self.stopped(app, asks.partition, &offer, size);
-        let mut found: Vec<Finding> = self.on_its_way(app, asks).into_iter().collect();
+        let mut found: Vec<Finding> = self.on_its_way(app, asks, size).into_iter().collect();
         if offer.open == 0 {
             found.push(stopped);
         }
         found
-    }
-
-    /// What is under way for a key: a reservation, or containers that others give back.
-    fn on_its_way(&self, app: AppSlot, asks: &KeyAsks) -> Option<Finding> {
-        if let Some(reservation) = asks.reserved.first() {
-            let node = &self.state.nodes[reservation.node].name;
-            let detail = format!("{node} is reserved for it");
-            return Some(Finding::new(Reason::ReservedOnNode, detail));
-        }
-        let verdict = self.verdict(self.state.apps[app].id)?;
-        let (n, from) = (verdict.containers.len(), verdict.queues.join(", "));
-        let detail = match verdict.reason {
-            WhyNot::AwaitingDeadline => format!("{n} containers of {from} are asked back"),
-            WhyNot::Killable => format!("{n} containers of {from} may be killed for it"),
-            _ => return None,
-        };
-        Some(Finding::new(Reason::PreemptionInProgress, detail))
     }
 
     /// Why no node takes a container.
@@ -292,7 +277,10 @@ impl<'a> WaitExplainer<'a> {
         ];
         if let Some((n, reason, what)) = rules.into_iter().find(|(n, ..)| *n > 0) {
             let found = Finding::new(reason, format!("{n} nodes have room, which {what}"));
-            let found = found.shown_by(self.short_of(offer));
+            let found = found.shown_by(Evidence {
+                short: self.short_of(offer).short,
+                ..Evidence::of_number("nodes with room", n)
+            });
             return match reason {
                 Reason::NodesReserved => found.by_setting(SKIP_RESERVED),
                 _ => found,
@@ -354,12 +342,11 @@ impl<'a> WaitExplainer<'a> {
             return found;
         }
         if let Some(&times) = self.under_way.refused.get(&row.id) {
-            let detail =
-                format!("{open} nodes have room; the commit refused {times} proposals for it");
-            return Finding::new(Reason::ConflictRetry, detail);
+            return proposed_again(open, times);
         }
         let detail = format!("{open} nodes have room within all limits");
-        Finding::new(Reason::NotYetEvaluated, detail)
+        let shown = Evidence::of_number("nodes with room", open);
+        Finding::new(Reason::NotYetEvaluated, detail).shown_by(shown)
     }
 }
 

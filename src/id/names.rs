@@ -109,6 +109,32 @@ impl NodeName {
         self.port
     }
 
+    /// The nodes that a text may mean: the one of that name, or else all with that host.
+    ///
+    /// ```
+    /// use capsched::id::NodeName;
+    ///
+    /// let nodes = [NodeName::new("n1", 8041)?, NodeName::new("n2", 1)?, NodeName::new("n2", 2)?];
+    /// assert_eq!(NodeName::meant("n1", &nodes), [&nodes[0]]);
+    /// assert_eq!(NodeName::meant("n2", &nodes), [&nodes[1], &nodes[2]]);
+    /// assert_eq!(NodeName::meant("n2:2", &nodes), [&nodes[2]]);
+    /// assert!(NodeName::meant("n3", &nodes).is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn meant<'a>(text: &str, among: impl IntoIterator<Item = &'a Self>) -> Vec<&'a Self> {
+        let name: Option<Self> = text.parse().ok();
+        let among = among.into_iter();
+        let mut of_host: Vec<&Self> = among
+            .filter(|node| node.host() == text || Some(*node) == name.as_ref())
+            .collect();
+        let exact = of_host.iter().find(|node| Some(**node) == name.as_ref());
+        if let Some(&exact) = exact {
+            of_host = vec![exact];
+        }
+        of_host
+    }
+
     /// `NodeId.hashCode`, for orders that the reference takes from hash maps.
     #[must_use]
     pub fn java_hash(&self) -> i32 {

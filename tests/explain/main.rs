@@ -10,6 +10,7 @@ mod opportunistic;
 mod refusals;
 mod snapshots;
 mod sums;
+mod tokens;
 mod trial;
 
 /// Each reason stands in one of the files that build its state.

@@ -1,8 +1,8 @@
 //! Reasons of nodes, and what is under way.
 
 use capsched::api::{
-    AppSpec, Ask, AskCall, ConstrainedAsk, Engine, KeyOnNode, NodeReport, NodeSpec, Reason,
-    ResourceVector, Scheduler as _, UnderWay, explain, why_not,
+    AppSpec, Ask, AskCall, ConstrainedAsk, Engine, KeyOnNode, NodeCheck, NodeReport, NodeSpec,
+    Reason, ResourceVector, Scheduler as _, UnderWay, explain, why_not,
 };
 
 use crate::cluster::{app, cluster, gib, node};
@@ -305,6 +305,8 @@ fn conditions_of_a_node_are_all_shown() {
     cluster.asks(1, "root.a", "ann", (1, 1));
     let ledger = cluster.engine.engine().ledger();
     let keys = why_not(ledger, app(1), &node("g0")).unwrap();
+    let words: Vec<_> = keys[0].checks.iter().map(|check| check.what).collect();
+    assert_eq!(words, NodeCheck::WORDS);
     let failed = keys[0]
         .checks
         .iter()

@@ -52,12 +52,13 @@ fn a_full_list_of_applications_takes_one_more_when_it_is_longer() {
 }
 
 #[test]
-fn submissions_that_no_setting_helps_have_no_step() {
+fn a_parent_names_a_leaf_and_a_missing_user_has_no_step() {
     let mut cluster = cluster(&[], &["n0"]);
     let (found, steps) = refused(&mut cluster, AppSpec::new(app(1), "root", "ann"));
-    assert_eq!((found.reason, steps.len()), (Reason::PlacementRejected, 0));
-    let (found, _) = refused(&mut cluster, AppSpec::new(app(1), "root.a", ""));
     assert_eq!(found.reason, Reason::PlacementRejected);
+    assert_eq!(steps[0].what, "submit to root.a");
+    let (found, steps) = refused(&mut cluster, AppSpec::new(app(1), "root.a", ""));
+    assert_eq!((found.reason, steps.len()), (Reason::PlacementRejected, 0));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod answers;
 mod http;
 mod moments;
+mod node_checks;
 
 use std::path::PathBuf;
 
@@ -13,11 +14,13 @@ use serde::de::DeserializeOwned;
 use crate::output::Problem;
 use answers::{AppsAnswer, WhyAnswer};
 use http::Client;
+use node_checks::WhyNotAnswer;
 
 pub(crate) use answers::{ServedApp, ServedWhy};
 #[cfg(feature = "top")]
 pub(crate) use moments::watch;
 pub(crate) use moments::{first, moment};
+pub(crate) use node_checks::ServedWhyNot;
 
 /// Rows of applications that are asked for at once.
 const PAGE: usize = 1000;
@@ -97,6 +100,12 @@ impl LiveServer {
     pub(crate) fn why(&self, app: ApplicationId) -> Result<ServedWhy> {
         let answer: WhyAnswer = self.json(&format!("/v1/apps/{app}/why?would_help=true"))?;
         answer.read(app)
+    }
+
+    /// What a node lacks for an application; it is named by `host:port`, or by its host.
+    pub(crate) fn why_not(&self, app: ApplicationId, node: &str) -> Result<ServedWhyNot> {
+        let path = format!("/v1/apps/{app}/why-not/{}", encoded(node));
+        self.json::<WhyNotAnswer>(&path)?.read()
     }
 
     /// Live applications, those with most containers that wait first.

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::output::{Problem, line, put};
 use crate::play::{grouped, virtual_time};
+use crate::why::Jobs;
 
 pub(crate) use save::{of_mode, shown as shown_settings};
 
@@ -86,6 +87,15 @@ pub(crate) fn application(text: &str) -> Result<ApplicationId> {
     Ok(ApplicationId::new(number))
 }
 
+/// Refuses an application that no call of a snapshot submits.
+pub(super) fn known(app: ApplicationId, snapshot: &StateSnapshot, path: &Path) -> Result<()> {
+    let jobs = Jobs::of_calls(&snapshot.calls);
+    let found = jobs.find(&app.to_string());
+    found
+        .map(|_| ())
+        .with_context(|| path.display().to_string())
+}
+
 /// An engine in the state of a snapshot, with its configuration.
 pub(crate) fn loaded(path: &Path, snapshot: &StateSnapshot) -> Result<(Stepped, Loaded)> {
     let of = |error: SnapshotError| refused(path, &error);
@@ -125,6 +135,9 @@ fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let snapshot = read(&args.file)?;
     let (mut engine, loaded) = loaded(&args.file, &snapshot)?;
     let app = args.why.as_deref().map(application).transpose()?;
+    if let Some(app) = app {
+        known(app, &snapshot, &args.file)?;
+    }
     let before = app.map(|app| found(&engine, app, &loaded));
     for _ in 0..args.cycles {
         engine.tick();

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use capsched::api::{
-    Explanation, NextStep, NodeName, Stepped, Taken, next_steps, why_not as conditions,
+    ApplicationId, Explanation, NextStep, Stepped, Taken, next_steps, why_not as conditions,
 };
 
 use crate::live::{ServerArgs, is_address};
@@ -67,8 +67,8 @@ pub(crate) struct WhyArgs {
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "capsched why-not [RUN] <APP> <NODE> [OPTIONS]")]
 pub(crate) struct WhyNotArgs {
-    /// RUN is the folder of a run, the newest one below `runs` when left out; APP an application; NODE a
-    /// host, or host:port.
+    /// RUN is the folder of a run, a snapshot, or the address of a server such as `http://127.0.0.1:8088`; the newest
+    /// run below `runs` when left out. APP is an application, NODE host:port, or a host that only one node has.
     #[arg(value_name = "RUN] <APP> <NODE", required = true, num_args = 2..=3)]
     what: Vec<String>,
     /// The moment that is looked at; the end of the run when left out.
@@ -77,6 +77,8 @@ pub(crate) struct WhyNotArgs {
     /// Print one JSON object, as docs/reference/why.md describes it.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 /// Runs `capsched why`.
@@ -232,6 +234,12 @@ impl Stage {
 
 /// Runs `capsched why-not`.
 pub(crate) fn why_not(args: &WhyNotArgs) -> Result<ExitCode> {
+    if let Some((first, rest)) = args.what.split_first()
+        && is_address(first)
+    {
+        return served::why_not(args, first, rest);
+    }
+    args.server.refuse()?;
     let (run, rest) = run_and_rest(&args.what)?;
     let [app, node] = rest else {
         bail!("why-not takes an application and a node: capsched why-not [RUN] APP NODE");
@@ -239,23 +247,27 @@ pub(crate) fn why_not(args: &WhyNotArgs) -> Result<ExitCode> {
     let source = Source::open(&run)?;
     let jobs = source.jobs()?;
     let job = jobs.find(app)?;
-    let node: NodeName = node.parse()?;
     let stage = source.stage()?;
+    let node = stage.node(node)?;
     let look =
         |at_ms, engine: &Stepped| (at_ms, conditions(engine.engine().ledger(), job.app, &node));
     let (at_ms, keys) = stage.observe(args.at, &mut (), look)?;
+    let when = format!("at {}", virtual_time(at_ms));
     let Some(keys) = keys else {
-        let problem = if stage.has_node(&node) {
-            format!("{} does not run at {at_ms} ms", job.app)
-        } else {
-            format!("the cluster has no node {node}")
+        let problem = match stage.observe(args.at, &mut (), |_, engine| runs(engine, job.app))? {
+            true => format!("the cluster has no node {node} {when}"),
+            false => format!("{} does not run {when}", job.app),
         };
         return Err(anyhow::Error::new(Problem(problem)));
     };
     if args.json {
         line(json::why_not(at_ms, job, &node, &keys));
     } else {
-        put(&shown::why_not(at_ms, job, &node, (&keys, &stage.types())));
+        put(&shown::why_not(&when, job, &node, (&keys, &stage.types())));
     }
     Ok(exit(!keys.is_empty()))
+}
+
+fn runs(engine: &Stepped, app: ApplicationId) -> bool {
+    engine.engine().ledger().app(app).is_some()
 }

@@ -8,7 +8,7 @@ use capsched::api::Timeline;
 use super::followed::Course;
 use super::groups::Groups;
 use super::jobs::{Job, Jobs};
-use super::{About, Answer, WhyArgs, exit, json, shown};
+use super::{About, Answer, WhyArgs, WhyNotArgs, exit, json, shown};
 use crate::live::{LiveServer, ServedApp, ServedWhy, first};
 use crate::output::{line, put};
 use crate::play::{Origin, ServedPlaces};
@@ -56,6 +56,26 @@ fn of_app(args: &WhyArgs, server: &LiveServer, app: &ServedApp) -> Result<ExitCo
         put(&shown::of_server(&answer, &about));
     }
     Ok(exit(answer.now.is_some()))
+}
+
+/// Runs `capsched why-not` on the server at an address.
+pub(super) fn why_not(args: &WhyNotArgs, address: &str, rest: &[String]) -> Result<ExitCode> {
+    if args.at.is_some() {
+        bail!("--at is a moment of a recorded run; a server shows what is now");
+    }
+    let [app, node] = rest else {
+        bail!("why-not takes an application and a node: capsched why-not {address} APP NODE");
+    };
+    let server = LiveServer::open(address, &args.server)?;
+    let (app, now_ms) = (server.find(app)?, first(&server)?);
+    let (job, found) = (job(&app), server.why_not(app.id, node)?);
+    if args.json {
+        line(json::why_not(now_ms, &job, &found.node, &found.keys));
+    } else {
+        let keys = (&found.keys[..], &found.types[..]);
+        put(&shown::why_not("now", &job, &found.node, keys));
+    }
+    Ok(exit(!found.keys.is_empty()))
 }
 
 /// The answer about an application of a server, for the screen.

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use capsched::api::{
-    Explanation, Finding, Holder, KeyOnNode, NextStep, NodeName, Position, Reason, Timeline,
-    WaitSpan, amounts,
+    Evidence, Explanation, Finding, Holder, KeyOnNode, NextStep, NodeName, Position, Reason,
+    Timeline, WaitSpan, amounts,
 };
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ pub(super) fn of_app(answer: &Answer<'_>, about: &About) -> String {
     for refused in &answer.course.refused {
         let _ = writeln!(out, "\nrefused at {}", virtual_time(refused.at_ms));
         out.push_str(&finding(&refused.finding, &about.origin));
-        out.push_str(&helps(&refused.steps));
+        out.push_str(&helps(&refused.steps, Some(refused.finding.reason)));
     }
     if let Some(now) = &answer.now {
         let _ = writeln!(out, "\nat {} it waits for", virtual_time(answer.at_ms));
         let spans = answer.course.timeline.spans();
         out.push_str(&waits(now, spans.last().map(|span| span.from_ms), about));
-        out.push_str(&helps(&answer.steps));
+        out.push_str(&helps(&answer.steps, reason_of(now)));
     }
     out.push_str(&timeline(&answer.course.timeline, answer.at_ms));
     out.push_str(&shown_rounds::rounds(&answer.course.rounds, answer.at_ms));
@@ -72,7 +72,7 @@ pub(super) fn of_server(answer: &Answer<'_>, about: &About) -> String {
         Some(now) => {
             out.push_str("\nit waits for\n");
             out.push_str(&waits(now, None, about));
-            out.push_str(&helps(&answer.steps));
+            out.push_str(&helps(&answer.steps, reason_of(now)));
         }
         None => out.push_str("\nit waits for nothing now\n"),
     }
@@ -126,13 +126,16 @@ fn waits(now: &Explanation, since_ms: Option<u64>, about: &About) -> String {
     out
 }
 
+fn reason_of(now: &Explanation) -> Option<Reason> {
+    now.dominant().map(|found| found.reason)
+}
+
 /// What was seen to help, on a copy of the engine at the moment.
-fn helps(steps: &[NextStep]) -> String {
+fn helps(steps: &[NextStep], reason: Option<Reason>) -> String {
     if steps.is_empty() {
-        return labelled(
-            "would help",
-            "nothing that was tried on a copy helps at once",
-        );
+        return reason.map_or_else(String::new, |reason| {
+            labelled("would help", reason.without_step())
+        });
     }
     let mut out = String::new();
     for (at, step) in steps.iter().enumerate() {
@@ -159,18 +162,7 @@ fn finding(found: &Finding, origin: &Origin) -> String {
         );
         out.push_str(&labelled("set by", &place));
     }
-    if let (Some(dimension), Some(limit)) = (&shown.dimension, shown.limit) {
-        let mut said = format!("{dimension}: limit {limit}");
-        for (name, amount) in [("used", shown.used), ("asked", shown.asked)] {
-            if let Some(amount) = amount {
-                let _ = write!(said, ", {name} {amount}");
-            }
-        }
-        if let Some(queue) = &shown.binding {
-            let _ = write!(said, "  of {queue}");
-        }
-        out.push_str(&labelled("figures", &said));
-    }
+    out.push_str(&figures(shown));
     if !shown.holders.is_empty() {
         let holders: Vec<String> = shown.holders.iter().map(holder).collect();
         out.push_str(&labelled("held by", &holders.join(", ")));
@@ -184,6 +176,30 @@ fn finding(found: &Finding, origin: &Origin) -> String {
         out.push_str(&labelled("nodes", &short.join(", ")));
     }
     out
+}
+
+/// `memory-mb: limit 4096, used 4096, asked 1024  of root.a`; of one figure alone `containers: 2`.
+fn figures(shown: &Evidence) -> String {
+    let Some(dimension) = &shown.dimension else {
+        return String::new();
+    };
+    let known = [
+        ("limit ", shown.limit),
+        ("used ", shown.used),
+        ("asked ", shown.asked),
+    ];
+    let known: Vec<_> = known.into_iter().filter(|(_, of)| of.is_some()).collect();
+    let alone = known.len() == 1;
+    let said = known.into_iter().filter_map(|(name, amount)| {
+        let name = if alone { "" } else { name };
+        Some(format!("{name}{}", amount?))
+    });
+    let said: Vec<String> = said.collect();
+    let mut said = format!("{dimension}: {}", said.join(", "));
+    if let Some(queue) = &shown.binding {
+        let _ = write!(said, "  of {queue}");
+    }
+    labelled("figures", &said)
 }
 
 fn holder(holder: &Holder) -> String {
@@ -291,6 +307,8 @@ fn cause(found: &Finding) -> String {
         Reason::NoNodeFitsNow => "free resources".to_owned(),
         Reason::Fragmented => "a node with enough room".to_owned(),
         Reason::ReservedOnNode => "room on its reserved node".to_owned(),
+        Reason::PreemptionInProgress => "containers that are asked back".to_owned(),
+        Reason::ConflictRetry => "a proposal that is repeated".to_owned(),
         Reason::NotYetEvaluated => "the next decision".to_owned(),
         other => other.token().to_owned(),
     }
@@ -298,14 +316,13 @@ fn cause(found: &Finding) -> String {
 
 /// What a node lacks for an application.
 pub(super) fn why_not(
-    at_ms: u64,
+    when: &str,
     job: &Job,
     node: &NodeName,
     (keys, types): (&[KeyOnNode], &[Arc<str>]),
 ) -> String {
-    let when = virtual_time(at_ms);
     if keys.is_empty() {
-        return format!("{} waits for nothing at {when}\n", job.app);
+        return format!("{} waits for nothing {when}\n", job.app);
     }
     let mut out = String::new();
     for key in keys {
@@ -317,7 +334,7 @@ pub(super) fn why_not(
         };
         let _ = writeln!(
             out,
-            "{node} at {when}: {} waits for {n} x {size}; {verdict}",
+            "{node} {when}: {} waits for {n} x {size}; {verdict}",
             job.app
         );
         for check in &key.checks {

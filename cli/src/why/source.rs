@@ -1,5 +1,6 @@
 //! What is explained: a recorded run, which is repeated, or a snapshot, whose calls are made again.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use capsched::config::Loaded;
 use capsched::simulator::journal::{Call, StateSnapshot};
 
 use super::jobs::Jobs;
+use crate::output::Problem;
 use crate::play::{Editor, Onlooker, Origin, Watched};
 use crate::recipe::{Recorded, Staged};
 use crate::snapshot;
@@ -84,22 +86,38 @@ impl Stage {
         }
     }
 
-    /// Whether the cluster ever has a node.
-    pub(crate) fn has_node(&self, node: &NodeName) -> bool {
-        match self {
+    /// The node that a text means among those that the cluster ever has: by its name, or by its host alone.
+    pub(crate) fn node(&self, text: &str) -> Result<NodeName> {
+        let named: BTreeSet<NodeName> = match self {
             Self::Run(staged) => {
-                let nodes = &staged.cluster.nodes;
-                node.port() == 0 && nodes.iter().any(|known| known.host == node.host())
+                let nodes = staged.cluster.nodes.iter();
+                nodes
+                    .filter_map(|node| NodeName::new(&node.host, 0).ok())
+                    .collect()
             }
             Self::Snapshot(_, snapshot, _) => {
-                let name = node.to_string();
-                let adds = |call: &Call| match call {
-                    Call::AddNode { node, .. } => *node == name,
-                    _ => false,
-                };
-                snapshot.calls.iter().any(adds)
+                let added = snapshot.calls.iter().filter_map(|call| match call {
+                    Call::AddNode { node, .. } => node.parse().ok(),
+                    _ => None,
+                });
+                added.collect()
             }
-        }
+        };
+        let problem = match NodeName::meant(text, &named).as_slice() {
+            [node] => return Ok((*node).clone()),
+            [] => {
+                let some: Vec<_> = named.iter().take(3).map(ToString::to_string).collect();
+                let (shown, some) = (text.escape_debug(), some.join(", "));
+                format!("the cluster has no node {shown}; it has {some} ...")
+            }
+            several => format!(
+                "{} nodes have the host {}; name the port: {}",
+                several.len(),
+                text.escape_debug(),
+                several[0]
+            ),
+        };
+        Err(anyhow::Error::new(Problem(problem)))
     }
 
     /// What edits the configuration for trials.

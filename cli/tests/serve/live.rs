@@ -15,7 +15,7 @@ bob f6dbcfeb957b327b63c0705f1348f75715f09f5020903b696c43e66a53d0f189 1
 ";
 
 /// Exit code and what was printed.
-fn typed(words: &[&str]) -> (i32, String, String) {
+pub(crate) fn typed(words: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_capsched"))
         .args(words)
         .output()
@@ -26,7 +26,7 @@ fn typed(words: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap(), out, err)
 }
 
-fn document(words: &[&str]) -> Value {
+pub(crate) fn document(words: &[&str]) -> Value {
     let (code, out, err) = typed(&[words, &["--json"]].concat());
     assert!(code < 2, "{words:?}: {err}");
     serde_json::from_str(&out).unwrap_or_else(|error| panic!("{words:?}: {error}: {out}{err}"))
@@ -160,6 +160,55 @@ fn the_demonstration_is_explained_while_it_runs() {
         .map(|one| one["applications"].as_u64().unwrap())
         .sum();
     assert_eq!(list["pending"], sum);
+}
+
+/// The conditions of a node for an application of the demonstration that waits, by host and by host:port.
+#[test]
+fn conditions_of_a_node_of_a_server_are_shown() {
+    let server = Server::start(&[]);
+    server.await_containers();
+    let url = format!("http://{}", server.address());
+    // What waits at one request may be placed at the next one.
+    let (app, found) = (0..600)
+        .find_map(|_| {
+            let list = document(&["why", &url]);
+            let app = list["applications"][0]["application"].as_str()?.to_owned();
+            let found = document(&["why-not", &url, &app, "r00n001"]);
+            let waits = !found["keys"].as_array().unwrap().is_empty();
+            waits.then_some((app, found))
+        })
+        .unwrap();
+    assert_eq!(found["node"], "r00n001:8041", "{found}");
+    let checks = found["keys"][0]["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), 8, "{found}");
+    let fits = checks.iter().all(|check| check["holds"] == true);
+    assert_eq!(found["keys"][0]["fits"], fits, "{found}");
+    let (code, text, err) = typed(&["why-not", &url, &app, "r00n001:8041"]);
+    assert!(
+        code < 2 && text.contains(&app) && text.contains(" now"),
+        "{text}{err}"
+    );
+    for (words, part) in [
+        (
+            ["why-not", &url, &app, "n9"],
+            "404: the cluster has no node n9",
+        ),
+        (
+            ["why-not", &url, "nobody", "r00n001"],
+            "no application nobody",
+        ),
+    ] {
+        let (code, _, err) = typed(&words);
+        assert!(code == 1 && err.contains(part), "{words:?}: {err}");
+    }
+    for (words, part) in [
+        (&["why-not", &url, &app][..], "an application and a node"),
+        (&["why-not", &url, &app, "r00n001", "--at", "3s"], "--at"),
+        (&["why-not", "1", "n2", "--ca", "x"], "address of a server"),
+    ] {
+        let (code, _, err) = typed(words);
+        assert!(code == 2 && err.contains(part), "{words:?}: {err}");
+    }
 }
 
 #[test]

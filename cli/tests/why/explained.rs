@@ -99,7 +99,7 @@ fn a_node_is_explained_condition_by_condition() {
     }
     let (code, _, err) = run(&["why-not", shown, "first", "node9"]);
     assert_eq!(code, 1);
-    assert!(err.contains("no node node9:0"), "{err}");
+    assert!(err.contains("no node node9; it has node0:0"), "{err}");
 }
 
 #[test]

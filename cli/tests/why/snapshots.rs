@@ -193,3 +193,14 @@ fn squeezed(text: &str) -> String {
     let kept = |c: &char| !c.is_whitespace() && *c != ',';
     text.chars().filter(kept).collect()
 }
+
+#[test]
+fn an_application_that_no_call_submits_is_refused() {
+    let (_, file) = saved("snapshot-unknown", "10s", &[]);
+    let (code, _, err) = run(&["snapshot", "replay", file.to_str().unwrap(), "--why", "99"]);
+    assert_eq!(code, 1, "{err}");
+    assert!(
+        err.contains("moment.snap") && err.contains("no application application_1_0099"),
+        "{err}"
+    );
+}

@@ -174,6 +174,11 @@ pub const OPERATIONS: &[Operation] = &[
         &["would_help"],
         "why an application waits, and what would help",
     ),
+    get(
+        "/v1/apps/{app}/why-not/{node}",
+        &[],
+        "what a node lacks for an application that waits",
+    ),
     get("/v1/nodes", &[], "all nodes in columns"),
     get(
         "/v1/latency",

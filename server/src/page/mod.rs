@@ -14,6 +14,7 @@ mod pending;
 mod snapshot;
 mod trial;
 mod why;
+mod why_not;
 
 use std::sync::Arc;
 
@@ -64,6 +65,7 @@ impl Page {
             .route("/v1/whoami", get(whoami))
             .route("/v1/apps", get(apps::list))
             .route("/v1/apps/{app}/why", get(why::why))
+            .route("/v1/apps/{app}/why-not/{node}", get(why_not::why_not))
             .route("/v1/nodes", get(nodes::all))
             .route("/v1/latency", get(latency::all))
             .route("/v1/snapshot", get(snapshot::snapshot))

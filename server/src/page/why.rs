@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Extension, Path, Query, State};
-use axum::http::StatusCode;
 use capsched::api::{
     ApplicationId, Engine, Evidence, Explanation, Finding, KeyExplanation, Mode, ModeKind,
     NextStep, SettingsEditor, Stepped, next_steps,
@@ -15,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::Page;
 use super::answer::{Problem, blocking};
+use super::why_not::application;
 use crate::conf::{ConfProperties, MutableConf};
 
 /// What is asked beside the reasons.
@@ -35,17 +35,7 @@ pub(super) async fn why(
     conf: Option<Extension<Arc<MutableConf>>>,
 ) -> Result<Json<Value>, Problem> {
     blocking(move || {
-        let wrong = |_| {
-            Problem::parameter(
-                "application id",
-                "not of the form application_<cluster>_<number>",
-            )
-        };
-        let id: ApplicationId = app.parse().map_err(wrong)?;
-        if page.rm.read(|books| books.app(id).is_none()) {
-            let text = format!("app with id: {id} not found");
-            return Err(Problem::new(StatusCode::NOT_FOUND, text));
-        }
+        let id = application(&page, &app)?;
         let snapshot = page.rm.engine().snapshot();
         let types = &snapshot.settings.resource_types;
         let found = Engine::explain(page.rm.engine(), id);

@@ -52,10 +52,15 @@ fn wanted(values: &[String], path: &str) -> bool {
     })
 }
 
+/// Columns of values at most; longer ones move what stands behind them.
+const WIDEST_VALUE: usize = 40;
+
 /// The settings of a queue that are not defaults, then the names of those that are.
 fn settings(path: &str, values: &[&EffectiveValue]) -> String {
     let mut out = format!("\n{}\n", escaped(path));
     let width = values.iter().map(|one| one.name.len()).max().unwrap_or(0);
+    let shown = values.iter().map(|one| escaped(&one.value).chars().count());
+    let of_value = shown.max().unwrap_or(0).clamp(14, WIDEST_VALUE);
     for one in values.iter().filter(|one| is_set(one.origin)) {
         let from = match (one.origin, &one.property) {
             (Origin::Queue, _) => "this queue".to_owned(),
@@ -64,7 +69,7 @@ fn settings(path: &str, values: &[&EffectiveValue]) -> String {
         };
         let _ = writeln!(
             out,
-            "  {:width$}  {:<14} {:<11} {}",
+            "  {:width$}  {:<of_value$} {:<11} {}",
             one.name,
             escaped(&one.value),
             one.origin.word(),
@@ -75,7 +80,7 @@ fn settings(path: &str, values: &[&EffectiveValue]) -> String {
     for one in defaults {
         let _ = writeln!(
             out,
-            "  {:width$}  {:<14} {}",
+            "  {:width$}  {:<of_value$} {}",
             one.name,
             escaped(&one.value),
             one.origin.word()

@@ -78,7 +78,7 @@ fn level(severity: Severity) -> &'static str {
 
 fn result(finding: &Diagnostic, places: &Places<'_>, codes: &[&str]) -> Value {
     let text = match &finding.help {
-        Some(help) => format!("{}. {help}", finding.message),
+        Some(help) => format!("{}; {help}", finding.message),
         None => finding.message.clone(),
     };
     let own = finding.span.as_ref().and_then(|span| place(span, places));

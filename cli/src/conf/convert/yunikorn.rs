@@ -1,5 +1,7 @@
 //! YuniKorn's queues.yaml: guarantees and maximums as amounts, queues without a guarantee as weights.
 
+mod partition;
+
 use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
@@ -134,17 +136,7 @@ pub(super) fn convert(text: &str, name: &str) -> Result<Converted> {
             "a partition is a cluster of its own here",
         );
     }
-    for key in first.others.keys() {
-        let place = format!("partition {}", first.name);
-        out.lose(place, key.clone(), "there is no counterpart");
-    }
-    // Amounts stand beside weights only outside legacy mode.
-    out.set("legacy-queue-mode.enabled", "false");
-    out.set("maximum-am-resource-percent", "1");
-    out.set(
-        "resource-calculator",
-        "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
-    );
+    partition::properties(&first.name, &first.others, &mut out);
     let root = root(first.queues);
     queue(&root, "root", false, 0, name, &mut out)?;
     if root.submitacl.is_none() {
@@ -508,6 +500,8 @@ partitions:
         }
         let lost: Vec<&str> = out.lost.iter().map(|one| one.what.as_str()).collect();
         assert_eq!(lost, ["preemption.delay 30s", "tag"]);
+        let monitor = "yarn.resourcemanager.scheduler.monitor.enable";
+        assert_eq!(out.site.get(monitor).map(String::as_str), Some("true"));
         let report = capsched::config::check(&out.sources(), &capsched::config::Options::default());
         assert!(!report.refuses(false), "{report}");
     }

@@ -1,0 +1,37 @@
+//! `why`, `why-not` and `top` over https: the server's certificate has to come from the authority of `--ca`.
+
+use crate::certificates::Authority;
+use crate::live::{document, typed};
+use crate::server::Server;
+
+#[test]
+fn the_terminal_looks_at_a_server_over_https() {
+    let (own, foreign) = (Authority::new(), Authority::new());
+    let files = own.give("server");
+    let path = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let (certificate, key) = (path(&files.certificates), path(&files.key));
+    let server = Server::start(&["--tls-cert", &certificate, "--tls-key", &key]);
+    let url = format!("https://{}", server.address());
+    let (own, foreign) = (path(&own.ca()), path(&foreign.ca()));
+
+    let list = document(&["why", &url, "--ca", &own]);
+    assert!(list["pending"].is_u64(), "{list}");
+    let moment = document(&["top", &url, "--ca", &own]);
+    let nodes = moment["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), 20);
+    let (code, _, err) = typed(&["why-not", &url, "1", "nobody", "--ca", &own]);
+    assert!(code == 1 && err.contains("404"), "{err}");
+
+    let (code, _, err) = typed(&["why", &url, "--ca", &foreign]);
+    assert!(
+        code == 2 && err.contains("TLS") && err.contains(&url),
+        "{err}"
+    );
+    let (code, _, err) = typed(&["top", &url, "--json"]);
+    assert!(code == 2 && err.contains("--ca"), "{err}");
+    let (code, _, err) = typed(&["why", &url, "--ca", &key]);
+    assert!(code == 1 && err.contains("no certificate"), "{err}");
+    let plain = format!("http://{}", server.address());
+    let (code, _, err) = typed(&["why", &plain]);
+    assert!(code == 2 && err.contains(&plain), "{err}");
+}
