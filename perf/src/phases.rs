@@ -235,6 +235,7 @@ pub(crate) fn percentiles(args: &PercentileArgs) -> Result<()> {
         x_ticks: (0..).zip(names).map(tick).collect(),
         log_y: true,
         series,
+        ideal: None,
     };
     fs::create_dir_all(&args.plots).with_context(|| args.plots.display().to_string())?;
     let path = args.plots.join(format!("percentiles-{}.svg", shape.name));

@@ -24,6 +24,16 @@ pub(crate) struct Chart {
     /// Whether the y axis is logarithmic; it begins at zero otherwise.
     pub(crate) log_y: bool,
     pub(crate) series: Vec<Series>,
+    /// What each line would be at best: dashed, in the colours of the series.
+    pub(crate) ideal: Option<Ideal>,
+}
+
+/// Lines that are no measurements.
+#[derive(Clone, Debug)]
+pub(crate) struct Ideal {
+    pub(crate) name: String,
+    /// One for each series.
+    pub(crate) lines: Vec<Vec<(f64, f64)>>,
 }
 
 const WIDTH: f64 = 520.0;
@@ -33,13 +43,13 @@ const RIGHT: f64 = 30.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 86.0;
 
-/// Charts side by side.
+/// Charts below each other, so that their letters can be read on a narrow page.
 pub(crate) fn svg(charts: &[Chart]) -> String {
     let count = u32::try_from(charts.len()).unwrap_or(1);
     let title = charts.first().map_or("", |chart| &chart.title);
-    let mut canvas = Canvas::new((WIDTH * f64::from(count), HEIGHT), title);
+    let mut canvas = Canvas::new((WIDTH, HEIGHT * f64::from(count)), title);
     for (i, chart) in (0_u32..).zip(charts) {
-        canvas.moved((WIDTH * f64::from(i), 0.0), |canvas| chart.draw(canvas));
+        canvas.moved((0.0, HEIGHT * f64::from(i)), |canvas| chart.draw(canvas));
     }
     canvas.finish()
 }
@@ -61,8 +71,23 @@ impl Chart {
                     canvas.dot(*point, 3.5, colour);
                 }
             }
-            draw_name(canvas, i, colour, &series.name);
+            draw_name(canvas, i, &solid(colour), &series.name);
         }
+        self.draw_ideal(canvas, &x, &y);
+    }
+
+    fn draw_ideal(&self, canvas: &mut Canvas, x: &Axis, y: &Axis) {
+        let Some(ideal) = &self.ideal else {
+            return;
+        };
+        for (line, colour) in ideal.lines.iter().zip(COLOURS.iter().cycle()) {
+            let points: Vec<_> = line
+                .iter()
+                .map(|&(px, py)| (x.place(px), y.place(py)))
+                .collect();
+            canvas.polyline(&points, &dashed(colour));
+        }
+        draw_name(canvas, self.series.len(), &dashed("#666666"), &ideal.name);
     }
 
     fn draw_axes(&self, canvas: &mut Canvas, x: &Axis, y: &Axis) {
@@ -86,10 +111,11 @@ impl Chart {
     }
 
     fn values(&self, which: fn(&(f64, f64)) -> f64) -> (f64, f64) {
-        let all = self
-            .series
-            .iter()
-            .flat_map(|series| series.points.iter().map(which));
+        let measured = self.series.iter().map(|series| &series.points);
+        let ideal = self.ideal.iter().flat_map(|ideal| &ideal.lines);
+        let all = measured
+            .chain(ideal)
+            .flat_map(|line| line.iter().map(which));
         all.fold((f64::MAX, f64::MIN), |(low, high), value| {
             (low.min(value), high.max(value))
         })
@@ -121,13 +147,20 @@ impl Chart {
 }
 
 /// The name of a line, below the chart in three columns.
-fn draw_name(canvas: &mut Canvas, i: usize, colour: &str, name: &str) {
+fn draw_name(canvas: &mut Canvas, i: usize, style: &str, name: &str) {
     let index = |n: usize| f64::from(u32::try_from(n).unwrap_or(0));
     let px = LEFT + 150.0 * index(i % 3);
     let py = HEIGHT - 30.0 + 16.0 * index(i / 3);
-    let style = format!("stroke=\"{colour}\" stroke-width=\"3\"");
-    canvas.line((px, py - 4.0), (px + 18.0, py - 4.0), &style);
+    canvas.line((px, py - 4.0), (px + 18.0, py - 4.0), style);
     canvas.text((px + 23.0, py), Anchor::Start, name, "");
+}
+
+fn solid(colour: &str) -> String {
+    format!("stroke=\"{colour}\" stroke-width=\"3\"")
+}
+
+fn dashed(colour: &str) -> String {
+    format!("stroke=\"{colour}\" stroke-width=\"1.5\" stroke-dasharray=\"5 4\"")
 }
 
 /// Values on an axis with their names.
@@ -186,11 +219,17 @@ mod tests {
             x_ticks: vec![(1.0, "1".to_owned())],
             log_y: true,
             series: vec![line("one"), line("two")],
+            ideal: Some(Ideal {
+                name: "at best".to_owned(),
+                lines: vec![vec![(1.0, 10.0), (2.0, 20.0)]],
+            }),
         };
-        let text = svg(&[chart]);
+        let text = svg(&[chart.clone(), chart]);
         // The axes are a line, too.
-        assert_eq!(text.matches("<polyline").count(), 3);
-        assert!(text.contains("a &lt; b") && text.contains(">two<"));
+        assert_eq!(text.matches("<polyline").count(), 8);
+        assert!(text.contains("a &lt; b") && text.contains(">two<") && text.contains(">at best<"));
+        assert_eq!(text.matches("stroke-dasharray").count(), 4);
+        assert!(text.contains("width=\"520\" height=\"720\""));
     }
 
     #[test]

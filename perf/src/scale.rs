@@ -1,12 +1,13 @@
 //! `perf scale`: throughput and conflict rate against the number of proposers, as records and SVG.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
 use crate::output::say;
-use crate::plot::{Chart, Series, svg};
+use crate::plot::{Chart, Ideal, Series, svg};
 use crate::record::Record;
 use crate::rounds::{self, How};
 use crate::shape::Shape;
@@ -49,13 +50,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             conflicts.push(refused);
         }
         let path = args.plots.join(format!("scale-{name}.svg"));
+        let best = ideal(&rates, &args.threads, cores());
         let text = svg(&[
-            chart(
-                args,
-                format!("{name}: throughput"),
-                "containers per second",
-                rates,
-            ),
+            Chart {
+                ideal: Some(best),
+                ..chart(
+                    args,
+                    format!("{name}: throughput"),
+                    "containers per second",
+                    rates,
+                )
+            },
             chart(
                 args,
                 format!("{name}: conflicts"),
@@ -122,5 +127,51 @@ fn chart(args: &Args, title: String, y_label: &str, series: Vec<Series>) -> Char
         x_ticks: args.threads.iter().map(tick).collect(),
         log_y: false,
         series,
+        ideal: None,
+    }
+}
+
+/// Cores of this machine that threads may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The rate of the first point of each line times its proposers, as far as there are cores for them.
+#[expect(
+    clippy::float_arithmetic,
+    reason = "positions on a drawing; nothing is decided by them"
+)]
+fn ideal(rates: &[Series], threads: &[usize], cores: usize) -> Ideal {
+    let mut at: BTreeSet<usize> = threads.iter().copied().collect();
+    let (first, last) = (at.first().copied(), at.last().copied());
+    if first < Some(cores) && Some(cores) < last {
+        at.insert(cores);
+    }
+    let number = |of: usize| f64::from(u32::try_from(of).unwrap_or(u32::MAX));
+    let line = |series: &Series| {
+        let (of, rate) = series.points.first().copied().unwrap_or((1.0, 0.0));
+        let best = |&threads: &usize| (number(threads), rate / of * number(threads.min(cores)));
+        at.iter().map(best).collect()
+    };
+    Ideal {
+        name: format!("ideal on {cores} cores"),
+        lines: rates.iter().map(line).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ideal_grows_with_the_proposers_up_to_the_cores() {
+        let measured = Series {
+            name: "global".to_owned(),
+            points: vec![(1.0, 10.0), (4.0, 9.0)],
+        };
+        let best = ideal(&[measured], &[1, 4], 2);
+        assert_eq!(best.name, "ideal on 2 cores");
+        let line = "[[(1.0, 10.0), (2.0, 20.0), (4.0, 20.0)]]";
+        assert_eq!(format!("{:?}", best.lines), line);
     }
 }

@@ -213,7 +213,7 @@ const ROWS: [Row; 31] = [
         Reason::ReservedOnNode,
         || reserving().told(2),
         "memory-mb limit 8192 used 5120 asked 4096",
-        "wait: it gets its node n0:0 once 1 of the 1 containers there end",
+        "wait for the end of the container on its node n0:0",
     ),
     row(
         Reason::ConflictRetry,

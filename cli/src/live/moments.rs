@@ -15,6 +15,8 @@ use super::{LiveServer, ServedApp};
 #[cfg(feature = "top")]
 use crate::moments::Film;
 use crate::moments::{APPS, AppAt, Count, Moment, NODES, NodeAt, PartAt, QueueAt, Tally, permille};
+#[cfg(feature = "top")]
+use crate::play::grouped;
 
 /// Time between two looks at a server.
 #[cfg(feature = "top")]
@@ -143,10 +145,35 @@ pub(crate) fn moment(server: &LiveServer, since_ms: u64) -> Result<Moment> {
 #[cfg(feature = "top")]
 pub(crate) fn watch(server: &LiveServer, film: &Film) -> Result<()> {
     let since_ms = first(server)?;
+    let mut before: Option<Tally> = None;
     loop {
-        film.push(moment(server, since_ms)?);
+        let now = moment(server, since_ms)?;
+        for text in before.map_or_else(Vec::new, |before| happened(&before, &now.tally)) {
+            film.note(now.at_ms, text);
+        }
+        before = Some(now.tally);
+        film.push(now);
         std::thread::sleep(BETWEEN);
     }
+}
+
+/// What happened between two looks, by how the totals grew.
+#[cfg(feature = "top")]
+fn happened(before: &Tally, now: &Tally) -> Vec<String> {
+    let grown = [
+        (before.reserved, now.reserved, "reservations"),
+        (
+            before.killed,
+            now.killed,
+            "containers ended by the scheduler",
+        ),
+        (before.conflicts, now.conflicts, "proposals refused"),
+    ];
+    let more = |(before, now, what): (u64, u64, &str)| {
+        let more = now.saturating_sub(before);
+        (more > 0).then(|| format!("{} {what}", grouped(more)))
+    };
+    grown.into_iter().filter_map(more).collect()
 }
 
 /// Counts of events by kind, from the text of the metrics.
@@ -264,6 +291,22 @@ mod tests {
             BTreeMap::from([("allocated", 12), ("killed", 0)])
         );
         assert!(counts("").is_empty());
+    }
+
+    #[cfg(feature = "top")]
+    #[test]
+    fn what_happened_between_two_looks_is_noted() {
+        let before = Tally {
+            reserved: 3,
+            killed: 7,
+            ..Tally::default()
+        };
+        let now = Tally {
+            reserved: 1_203,
+            ..before
+        };
+        assert_eq!(happened(&before, &now), ["1,200 reservations"]);
+        assert!(happened(&now, &before).is_empty());
     }
 
     #[test]

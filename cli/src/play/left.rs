@@ -161,10 +161,15 @@ pub(crate) fn block(title: &str, all: &[Left], rows: usize) -> String {
 
 /// Text in lines that end before the edge of the terminal, each behind so many blanks.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
+    wrapped_to(WIDTH, text, indent)
+}
+
+/// The same with lines of at most `width` columns.
+pub(crate) fn wrapped_to(width: usize, text: &str, indent: usize) -> String {
     let mut out = String::new();
     let mut line = String::new();
     for word in text.split_whitespace() {
-        if !line.is_empty() && indent + line.len() + 1 + word.len() > WIDTH {
+        if !line.is_empty() && indent + line.len() + 1 + word.len() > width {
             let _ = writeln!(out, "{:indent$}{line}", "");
             line.clear();
         }

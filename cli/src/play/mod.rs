@@ -31,7 +31,7 @@ pub(crate) use costs::NamedCosts;
 pub(crate) use figures::{grouped, time, virtual_time};
 pub(crate) use files::{RunFolder, machine};
 pub(crate) use left::block;
-pub(crate) use left::wrapped;
+pub(crate) use left::{wrapped, wrapped_to};
 pub(crate) use nodes::{NodeSource, listed, node_source};
 pub(crate) use observe::{CallRefused, Editor, Onlooker, Watched};
 pub(crate) use outcome::Outcome;

@@ -51,6 +51,7 @@ pub(super) struct Model<'a> {
     jobs: Option<&'a Jobs>,
     film: &'a Film,
     now: Option<Arc<Moment>>,
+    at_ms: u64,
     phases: Vec<(String, Latency)>,
     tab: Tab,
     filter: String,
@@ -75,6 +76,7 @@ impl<'a> Model<'a> {
             jobs: about.jobs,
             film,
             now: None,
+            at_ms: 0,
             phases: phases(about.latencies),
             tab: Tab::Queues,
             filter: String::new(),
@@ -98,8 +100,9 @@ impl<'a> Model<'a> {
         self.now.as_deref()
     }
 
-    fn now_ms(&self) -> u64 {
-        self.now.as_ref().map_or(0, |now| now.at_ms)
+    /// The time that is looked at: nothing has changed since the moment that is shown.
+    pub(super) const fn now_ms(&self) -> u64 {
+        self.at_ms
     }
 
     /// The last moment that is known so far, and whether the run is still played.
@@ -242,10 +245,12 @@ impl<'a> Model<'a> {
         self.why = None;
     }
 
-    /// Shows the last moment that is not after a time.
+    /// Shows the last moment that is not after a time, as far as the run is known.
     pub(super) fn go_to(&mut self, at_ms: u64) {
+        let (last_ms, _) = self.last();
         let found = self.film.at(at_ms);
         self.look(found);
+        self.at_ms = self.at_ms.max(at_ms.min(last_ms));
     }
 
     /// Moves by so many moments.
@@ -255,8 +260,9 @@ impl<'a> Model<'a> {
     }
 
     fn look(&mut self, found: Option<Arc<Moment>>) {
-        if found.is_some() {
-            self.now = found;
+        if let Some(found) = found {
+            self.at_ms = found.at_ms;
+            self.now = Some(found);
         }
         self.keep_selection();
     }

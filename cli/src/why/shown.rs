@@ -10,7 +10,10 @@ use std::sync::Arc;
 
 use super::jobs::Job;
 use super::{About, Answer, shown_rounds};
-use crate::play::{Origin, grouped, virtual_time, wrapped};
+use crate::play::{Origin, grouped, virtual_time, wrapped_to};
+
+/// Columns of an answer: `top` shows it in a frame on a terminal of 80.
+const COLUMNS: usize = 78;
 
 /// Columns in front of what is said.
 const INDENT: usize = 20;
@@ -224,6 +227,11 @@ fn order(position: &Position) -> String {
         }
     }
     said
+}
+
+/// Lines that fit, each behind so many blanks.
+pub(super) fn wrapped(text: &str, indent: usize) -> String {
+    wrapped_to(COLUMNS, text, indent)
 }
 
 /// A line with a word in front.

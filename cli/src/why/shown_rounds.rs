@@ -7,7 +7,8 @@ use capsched::api::{AppVerdict, Taken, WhyNot, amounts};
 use capsched::metrics::Closed as _;
 
 use super::preempted::RoundSpan;
-use crate::play::{grouped, virtual_time, wrapped};
+use super::shown::wrapped;
+use crate::play::{grouped, virtual_time};
 
 /// Spans that are shown.
 const SPANS: usize = 20;

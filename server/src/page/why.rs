@@ -38,25 +38,28 @@ pub(super) async fn why(
         let id = application(&page, &app)?;
         let snapshot = page.rm.engine().snapshot();
         let types = &snapshot.settings.resource_types;
-        let found = Engine::explain(page.rm.engine(), id);
         let conf = conf.map(|Extension(conf)| conf);
         let settings = conf.as_ref().map(|conf| conf.state());
         let settings = settings.as_ref().map(|state| &state.properties);
-        let mut document = shown(id, found.as_ref(), (types, settings));
-        if further.would_help {
-            document["would_help"] = would_help(&page, id, conf.as_deref())?;
+        if !further.would_help {
+            let found = Engine::explain(page.rm.engine(), id);
+            return Ok(Json(shown(id, found.as_ref(), (types, settings))));
         }
+        // Reasons and steps are of one state.
+        let (found, steps) = tried(&page, id, conf.as_deref())?;
+        let mut document = shown(id, found.as_ref(), (types, settings));
+        document["would_help"] = steps.iter().map(step).collect();
         Ok(Json(document))
     })
     .await
 }
 
-/// Changes that help an application, each tried on a copy of the scheduler.
-fn would_help(
+/// Why an application waits, and changes that help it, each tried on a copy of the scheduler.
+fn tried(
     page: &Page,
     app: ApplicationId,
     conf: Option<&MutableConf>,
-) -> Result<Value, Problem> {
+) -> Result<(Option<Explanation>, Vec<NextStep>), Problem> {
     let mode = match page.rm.setup().mode {
         Mode::Heartbeat => ModeKind::Heartbeat,
         Mode::Asynchronous { .. } => ModeKind::Asynchronous,
@@ -73,9 +76,11 @@ fn would_help(
         Some(loaded) => loaded,
         None => &(),
     };
-    let steps = copy.explain(app);
-    let steps = steps.map_or_else(Vec::new, |why| next_steps(&copy, &why, editor));
-    Ok(steps.iter().map(step).collect())
+    let found = copy.explain(app);
+    let steps = found
+        .as_ref()
+        .map_or_else(Vec::new, |why| next_steps(&copy, why, editor));
+    Ok((found, steps))
 }
 
 fn step(step: &NextStep) -> Value {

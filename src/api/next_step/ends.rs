@@ -24,8 +24,11 @@ impl Ends {
     pub(super) fn what(&self) -> String {
         let n = self.containers.len();
         match &self.whose {
+            Whose::OnReserved(node, 1) => {
+                format!("wait for the end of the container on its node {node}")
+            }
             Whose::OnReserved(node, of) => {
-                format!("wait: it gets its node {node} once {n} of the {of} containers there end")
+                format!("wait for the end of {n} of the {of} containers on its node {node}")
             }
             Whose::GivenBack => format!("wait: the {n} containers that preemption takes make room"),
         }

@@ -147,7 +147,7 @@ fn figures(model: &Model<'_>, now: &Moment) -> [String; 4] {
         .saturating_mul(1_000)
         .checked_div(tried)
         .unwrap_or(0);
-    let time = virtual_time(now.at_ms);
+    let time = virtual_time(model.now_ms());
     let rates = sparkline(&model.rates(RATES));
     [
         format!("{time} of {}{more}", virtual_time(last_ms)),

@@ -24,31 +24,35 @@ fn room(area: Rect) -> usize {
     usize::from(area.height).saturating_sub(3)
 }
 
+/// Letters of the longest token of a reason.
+const LONGEST_REASON: usize = 26;
+
 /// The applications around the chosen one.
 pub(super) fn applications(model: &Model<'_>, area: Rect) -> Vec<Line<'static>> {
     let inner = usize::from(area.width).saturating_sub(2);
     // Containers that run and wait, the time since submission, and the reason.
-    let names = inner.saturating_sub(7 + 7 + 10 + 18);
+    let reason_width = if inner < 100 { 18 } else { LONGEST_REASON };
+    let names = inner.saturating_sub(7 + 7 + 10 + reason_width);
     // An application's number has 18 characters.
     let name = (names / 2).max(19).min(names);
     let queue = names - name;
-    let now_ms = model.now().map_or(0, |now| now.at_ms);
+    let now_ms = model.now_ms();
     let mut lines = vec![heading(format!(
         "{:<name$}{:<queue$}{:>6} {:>6} {:>9} reason",
-        "application", "queue", "runs", "waits", "since"
+        "application", "queue", "runs", "waits", "age"
     ))];
     let rows = model.applications();
     for (selected, app) in window(&rows, model.selected(), room(area)) {
         let shown = label(model, app);
-        let since = virtual_time(now_ms.saturating_sub(app.submitted_ms));
+        let age = virtual_time(now_ms.saturating_sub(app.submitted_ms));
         let reason = app.reason.map_or("", capsched::api::Reason::token);
         let text = format!(
-            "{:<name$}{:<queue$}{:>6} {:>6} {since:>9} {}",
+            "{:<name$}{:<queue$}{:>6} {:>6} {age:>9} {}",
             tail(&shown, name.saturating_sub(1)),
             tail(&app.queue, queue.saturating_sub(1)),
             grouped(app.running),
             grouped(app.waiting),
-            start(reason, 18)
+            start(reason, reason_width)
         );
         lines.push(Line::styled(text, row_style(selected)));
     }
@@ -194,7 +198,7 @@ fn latencies(model: &Model<'_>) -> Vec<Line<'static>> {
     }
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let mut lines = vec![
-        Line::styled("latencies of the recorded run, in us", bold),
+        Line::styled("latencies, in us", bold),
         heading(format!(
             "{:<16}{:>12}{:>12}{:>12}{:>12}",
             "phase", "n", "p50", "p99", "max"
