@@ -76,6 +76,8 @@ pub struct Stepped {
     walked: usize,
     /// The partition that a round in parts goes on with; nothing: the first.
     within: Option<String>,
+    /// Whether attempts look at all nodes whatever the settings say.
+    all_nodes: bool,
     preemption: Rescheduler,
     /// When the next round of preemption is due in ms.
     due_ms: u64,
@@ -97,6 +99,7 @@ impl Stepped {
             start: 0,
             walked: 0,
             within: None,
+            all_nodes: false,
             preemption: Rescheduler::default(),
             due_ms: 0,
         }
@@ -186,7 +189,10 @@ impl Stepped {
     /// # Errors
     ///
     /// When a live scheduler may not change to them; nothing changed then.
-    pub fn reconfigure(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+    pub fn reconfigure(&mut self, mut settings: TreeSettings) -> Result<(), RefreshError> {
+        if self.all_nodes {
+            settings.scheduler.look_at_all_nodes();
+        }
         self.engine.reconfigure(settings)?;
         self.gather();
         Ok(())

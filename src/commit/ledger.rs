@@ -108,6 +108,17 @@ impl Ledger {
         }
     }
 
+    /// Makes passes over a copy look at all nodes that nobody reserved, as threads in global mode do.
+    ///
+    /// Cost: a look at every application.
+    pub fn look_at_all_nodes(&mut self) {
+        let policy = Arc::make_mut(&mut self.state.settings).look_at_all_nodes();
+        for slot in (0..self.state.apps.len()).map(AppSlot::at) {
+            let submission = &mut self.state.apps[slot].submission;
+            Arc::make_mut(submission).node_policy = Some(Arc::clone(&policy));
+        }
+    }
+
     /// A ledger without nodes over a tree of queues.
     ///
     /// # Errors

@@ -129,6 +129,34 @@ pub struct MultiNodeSettings {
     pub policies: Vec<NodePolicySettings>,
 }
 
+impl MultiNodeSettings {
+    /// Turns on looks at all nodes, by the first policy; least allocated first where there is none. The name of the
+    /// policy.
+    fn look_at_all(&mut self) -> Arc<str> {
+        self.enabled = true;
+        if self.policies.is_empty() {
+            self.policies.push(NodePolicySettings {
+                name: "all-nodes".into(),
+                order: NodePolicy::ResourceUsage,
+                interval_ms: 0,
+            });
+        }
+        let first = &mut self.policies[0];
+        first.interval_ms = 0;
+        Arc::clone(&first.name)
+    }
+}
+
+impl SchedulerSettings {
+    /// Makes every attempt look at all nodes that nobody reserved, as threads in global mode do whatever is
+    /// configured. The name of the policy by which it does.
+    pub fn look_at_all_nodes(&mut self) -> Arc<str> {
+        self.skip_reserved_nodes = true;
+        self.mends.reserved_last_node = true;
+        self.multi_node.look_at_all()
+    }
+}
+
 /// One node lookup policy by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePolicySettings {

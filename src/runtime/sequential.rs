@@ -95,6 +95,16 @@ impl Sequential {
         Self::over(ledger.trial_copy())
     }
 
+    /// The same for an engine whose threads look at all nodes, whatever its settings say.
+    ///
+    /// Cost: a copy of every table.
+    #[must_use]
+    pub fn trial_over_all_nodes(ledger: &Ledger) -> Self {
+        let mut copy = ledger.trial_copy();
+        copy.look_at_all_nodes();
+        Self::over(copy)
+    }
+
     /// A scheduler over a ledger.
     fn over(ledger: Ledger) -> Self {
         Self {

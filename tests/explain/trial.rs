@@ -71,7 +71,12 @@ fn steps_are_tried_in_the_mode_of_the_engine() {
     cluster.beat(3);
     cluster.submit(AppSpec::new(app(2), "root.a", "bob"));
     cluster.ask(2, vec![asks(4, 90)]);
-    for mode in [ModeKind::Heartbeat, ModeKind::Asynchronous] {
+    let modes = [
+        ModeKind::Heartbeat,
+        ModeKind::Asynchronous,
+        ModeKind::Global,
+    ];
+    for mode in modes {
         let copy = Stepped::trial_of(cluster.engine.engine().ledger(), mode);
         let why = copy.explain(app(2)).unwrap();
         let found = why.dominant().unwrap();

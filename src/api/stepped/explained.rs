@@ -32,11 +32,12 @@ impl Stepped {
         copy.nodes.clone_from(&self.nodes);
         copy.partitions.clone_from(&self.partitions);
         copy.start = self.start;
+        copy.all_nodes = self.all_nodes;
         copy
     }
 
-    /// A copy of the engine behind a ledger, such as one with threads, to try a change on. Its rounds are those of
-    /// the mode.
+    /// A copy of an engine with threads by its ledger, to try a change on. Its rounds are those of the mode: in global
+    /// mode they look at all nodes, whatever the settings say, as the threads do.
     ///
     /// Cost: a copy of every table.
     ///
@@ -52,7 +53,13 @@ impl Stepped {
     /// ```
     #[must_use]
     pub fn trial_of(ledger: &Ledger, mode: ModeKind) -> Self {
-        let mut copy = Self::new(Sequential::trial_of(ledger), mode);
+        let all_nodes = mode == ModeKind::Global;
+        let engine = match all_nodes {
+            true => Sequential::trial_over_all_nodes(ledger),
+            false => Sequential::trial_of(ledger),
+        };
+        let mut copy = Self::new(engine, mode);
+        copy.all_nodes = all_nodes;
         let state = ledger.state();
         for (name, slot) in ledger.nodes_by_name() {
             let partition = state.nodes[slot].partition;
