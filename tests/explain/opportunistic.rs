@@ -24,6 +24,14 @@ fn cluster(hosts: &[&str]) -> Cluster {
     cluster
 }
 
+/// A node with room for one of so many containers, and a place for one more.
+pub(crate) fn asking(count: i32) -> Cluster {
+    let mut cluster = cluster(&["n0"]);
+    let wanted = asks(count, 6);
+    cluster.engine.ask_opportunistic(app(1), wanted).unwrap();
+    cluster
+}
+
 fn asks(count: i32, size: i64) -> Vec<Ask> {
     vec![Ask {
         request_id: 9,

@@ -9,6 +9,7 @@ use capsched::api::{
 use capsched::config::{Admission, AdmissionRefusal, Caller};
 
 use crate::cluster::{Cluster, app, cluster, gib, node};
+use crate::opportunistic::asking;
 
 /// An explanation with the steps that were seen to help.
 type Told = (Finding, Vec<NextStep>);
@@ -35,7 +36,7 @@ const fn row(
     }
 }
 
-const ROWS: [Row; 31] = [
+const ROWS: [Row; 33] = [
     row(
         Reason::QueueNotFound,
         || submitted(&[], "root.prod.a"),
@@ -202,6 +203,19 @@ const ROWS: [Row; 31] = [
         gang,
         "members limit 1 used 0 asked 2",
         "ask for a gang of 1",
+    ),
+    row(
+        Reason::OpportunisticWaits,
+        || asking(4).told(1),
+        "nodes limit 1 used 1 asked 1 by yarn.nodemanager.opportunistic-containers-max-queue-length",
+        "nothing that was tried on a copy helps at once",
+    ),
+    row(
+        Reason::OpportunisticQueued,
+        || asking(2).told(1),
+        "opportunistic containers of memory-mb 6144, vcores 1 are in the queues of 1 nodes; the next one has 0 ahead \
+         on n0:0",
+        "nothing to do: it is under way",
     ),
     row(
         Reason::PreemptionInProgress,
