@@ -300,37 +300,33 @@ impl Trials<'_> {
                     .collect(),
             );
         }
-        match found.reason {
+        kinds.extend(self.without_settings(found.reason));
+        kinds
+    }
+
+    /// The same without changes of settings.
+    fn without_settings(&self, reason: Reason) -> Vec<Vec<Change>> {
+        let node = || self.another_node().into_iter().collect();
+        match reason {
             Reason::LargerThanAnyNode
             | Reason::NoNodeFitsNow
             | Reason::Fragmented
             | Reason::ConstraintUnsatisfied
             | Reason::NodesReserved
-            | Reason::NoNodeWithLabel => {
-                kinds.push(self.smaller());
-                kinds.push(self.another_node().into_iter().collect());
-            }
-            Reason::ReservedOnNode => {
-                kinds.push(self.ends_on_reserved());
-                kinds.push(self.smaller());
-                kinds.push(self.another_node().into_iter().collect());
-            }
-            Reason::PreemptionInProgress => kinds.push(self.given_back()),
+            | Reason::NoNodeWithLabel => vec![self.smaller(), node()],
+            Reason::ReservedOnNode => vec![self.ends_on_reserved(), self.smaller(), node()],
+            Reason::PreemptionInProgress => vec![self.given_back()],
             Reason::ExceedsQueueMax | Reason::QueueMaxCapacity | Reason::ParentHeadroom => {
-                kinds.push(self.smaller());
+                vec![self.smaller()]
             }
-            Reason::GangWaits => {
-                kinds.push(self.fewer_members().into_iter().collect());
-                kinds.push(self.another_node().into_iter().collect());
-            }
-            Reason::LocalityWait => kinds.push(vec![Change::Relax]),
-            Reason::ExcludedNodes => kinds.push(vec![Change::ExcludeNone]),
+            Reason::GangWaits => vec![self.fewer_members().into_iter().collect(), node()],
+            Reason::LocalityWait => vec![vec![Change::Relax]],
+            Reason::ExcludedNodes => vec![vec![Change::ExcludeNone]],
             Reason::LowerPriority | Reason::BehindInOrder => {
-                kinds.push(self.priority_of_the_first().into_iter().collect());
+                vec![self.priority_of_the_first().into_iter().collect()]
             }
-            _ => {}
+            _ => Vec::new(),
         }
-        kinds
     }
 
     /// A half, a quarter and an eighth of the size of the first key that waits.

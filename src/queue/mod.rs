@@ -8,6 +8,7 @@ mod end_cause;
 mod gang;
 mod key_asks;
 mod mends;
+mod multi_node;
 mod opportunistic;
 mod opportunistic_wait;
 mod per_partition;
@@ -31,6 +32,7 @@ pub use end_cause::EndCause;
 pub use gang::{Closeness, GangAsk, GangWait};
 pub use key_asks::{KeyAsks, PlaceAsk};
 pub use mends::Mends;
+pub use multi_node::{MultiNodeSettings, NodePolicy, NodePolicySettings};
 pub use opportunistic::OpportunisticSettings;
 pub use opportunistic_wait::{OpportunisticNodes, OpportunisticWait, WaitingOpportunistic};
 pub use per_partition::PerPartition;
@@ -43,9 +45,9 @@ pub use request::{
 pub use settings::{
     AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,
     ConfiguredState, ConstraintHandler, CreationScheme, CreationSettings, HeartbeatSettings,
-    LeafSettings, LegacyCapacity, LifetimeSettings, MultiNodeSettings, NodePolicy,
-    NodePolicySettings, PartitionSettings, PriorityAccess, QueueAccess, QueueKind, QueueSettings,
-    SchedulerSettings, Templates, TreeSettings, UserParallelSettings, VectorEntry,
+    LeafSettings, LegacyCapacity, LifetimeSettings, PartitionSettings, PriorityAccess, QueueAccess,
+    QueueKind, QueueSettings, SchedulerSettings, Templates, TreeSettings, UserParallelSettings,
+    VectorEntry,
 };
 pub use tree::{
     Bound, CapacityMode, Divisors, Exclusivity, Floor, Leaf, LeafPart, LimitKind, Queue, QueuePart,

@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::mends::Mends;
+use super::multi_node::MultiNodeSettings;
 use super::opportunistic::OpportunisticSettings;
 use super::reference::ReferenceRules;
 use crate::resource::{Calculator, ResourceUnit, ResourceVector, share};
@@ -118,66 +119,6 @@ pub struct AsynchronousSettings {
     pub interval_ms: i64,
     /// Waiting proposals above which threads pause.
     pub maximum_backlog: usize,
-}
-
-/// `multi-node-placement-enabled` and `multi-node-sorting.*`.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct MultiNodeSettings {
-    /// Whether one attempt looks at all nodes of the partition.
-    pub enabled: bool,
-    /// The policies that are sorted, in the order of their list.
-    pub policies: Vec<NodePolicySettings>,
-}
-
-impl MultiNodeSettings {
-    /// Turns on looks at all nodes, by the first policy; least allocated first where there is none. The name of the
-    /// policy.
-    fn look_at_all(&mut self) -> Arc<str> {
-        self.enabled = true;
-        if self.policies.is_empty() {
-            self.policies.push(NodePolicySettings {
-                name: "all-nodes".into(),
-                order: NodePolicy::ResourceUsage,
-                interval_ms: 0,
-            });
-        }
-        let first = &mut self.policies[0];
-        first.interval_ms = 0;
-        Arc::clone(&first.name)
-    }
-}
-
-impl SchedulerSettings {
-    /// Makes every attempt look at all nodes that nobody reserved, as threads in global mode do whatever is
-    /// configured. The name of the policy by which it does.
-    pub fn look_at_all_nodes(&mut self) -> Arc<str> {
-        self.skip_reserved_nodes = true;
-        self.mends.reserved_last_node = true;
-        self.multi_node.look_at_all()
-    }
-}
-
-/// One node lookup policy by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodePolicySettings {
-    /// Name that queues refer to.
-    pub name: Arc<str>,
-    /// How it orders nodes.
-    pub order: NodePolicy,
-    /// Time between two sorts in ms; 0: before each use.
-    pub interval_ms: u64,
-}
-
-/// How a node lookup policy orders the nodes of a partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodePolicy {
-    /// Least allocated first (`ResourceUsageMultiNodeLookupPolicy`).
-    ResourceUsage,
-    /// The same with each full block of ten shuffled
-    /// (`ResourceUsageWithPartialShuffleMultiNodeLookupPolicy`).
-    ResourceUsagePartialShuffle,
-    /// Most allocated first: fills nodes one after another. Not of the reference.
-    BestFit,
 }
 
 /// `user.max-parallel-apps` and `user.<name>.max-parallel-apps`.

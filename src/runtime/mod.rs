@@ -14,6 +14,7 @@ mod proposer;
 mod sequential;
 mod testing;
 mod time_slicing;
+mod trial;
 
 pub use handles::ending::EngineEnd;
 pub use handles::engine::Threaded;

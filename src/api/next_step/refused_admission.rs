@@ -8,7 +8,28 @@ use crate::queue::AppSpec;
 
 /// A submission that the rules of a configuration refuse.
 ///
-/// See [`next_steps_of_refused_admission`].
+/// ```
+/// use capsched::api::*;
+/// use capsched::config::{self, Admission, AdmissionRefusal, Caller};
+///
+/// let pairs = [("root.queues", "dev"), ("root.dev.capacity", "100")];
+/// let own = |(key, value): (&str, &str)| {
+///     (format!("yarn.scheduler.capacity.{key}"), value.to_owned())
+/// };
+/// let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+/// let loaded = config::from_pairs(&[].into(), &pairs.map(own).into(), &types)?;
+/// let engine = Engine::builder(loaded.settings.clone()).sequential()?;
+/// let refused = RefusedAdmission {
+///     spec: &AppSpec::new(ApplicationId::new(1), "root.dev", "ann"),
+///     caller: Caller { user: "ann", groups: &[], real_user: None },
+///     rules: &Admission::read(&loaded, "yarn").expect("the rules are valid"),
+///     refusal: &AdmissionRefusal::NoQueue,
+/// };
+/// // No list lets in what names no queue.
+/// let engine = Stepped::new(engine, ModeKind::Heartbeat);
+/// assert!(next_steps_of_refused_admission(&engine, refused, &loaded).is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct RefusedAdmission<'a> {
     /// What was submitted, with the queue that the rules chose for it.
