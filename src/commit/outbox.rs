@@ -63,6 +63,10 @@ impl Outbox {
     #[inline(always)]
     pub(super) fn push_allocated(&mut self, event: impl FnOnce() -> LedgerEvent) {
         self.counts.allocated += 1;
+        if self.events.capacity() == 0 {
+            // As large as one that grows would begin, for less than growing costs.
+            self.events = Vec::with_capacity(4);
+        }
         self.events.extend(std::iter::once_with(event));
     }
 

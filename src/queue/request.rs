@@ -307,3 +307,14 @@ pub enum NodeReport {
         exited: Vec<ContainerId>,
     },
 }
+
+impl NodeReport {
+    /// Whether it names no container.
+    #[inline]
+    pub(crate) fn names_nothing(&self) -> bool {
+        match self {
+            Self::AsExpected => true,
+            Self::Exactly { launched, exited } => launched.is_empty() && exited.is_empty(),
+        }
+    }
+}

@@ -17,9 +17,10 @@ use super::ask_order::AskOrder;
 use super::checks::{CheckedRequest, check_place};
 use super::updates::UpdateProgress;
 use crate::accounting::{FairChange, mark_moved};
+use crate::commit::containers::store::READ_AHEAD;
 use crate::commit::leaves::demand::{Checked, CheckedAsks, ask_at_places, check_key};
 use crate::commit::ledger::Ledger;
-use crate::id::{AppSlot, NameId, QueueSlot};
+use crate::id::{AppSlot, ApplicationId, NameId, QueueSlot};
 use crate::queue::{AskCall, AskReply, EndCause, PlaceAsk};
 use crate::resource::ResourceVector;
 
@@ -280,6 +281,16 @@ impl Ledger {
         }
     }
 
+    /// Reads the containers that calls of applications give back, before they are carried out.
+    pub(crate) fn read_released<'a>(
+        &self,
+        calls: impl Iterator<Item = &'a (ApplicationId, AskCall)>,
+    ) {
+        let slots = calls.filter_map(|(app, call)| Some((self.app(*app)?, &call.release)));
+        let released = slots.flat_map(|(app, numbers)| numbers.iter().map(move |&n| (app, n)));
+        self.containers.read_ahead(released);
+    }
+
     /// Ends the containers that an application gives back.
     fn release_containers(
         &mut self,
@@ -290,11 +301,16 @@ impl Ledger {
         budget: &mut usize,
     ) {
         let numbers = &call.release;
-        for at in take(&mut progress.done, numbers.len(), budget) {
-            let live = self.containers.live(app, numbers[at]);
-            match live.filter(|&slot| !self.container(slot).is_auxiliary()) {
-                Some(slot) => self.end_container(slot, EndCause::Released),
-                None => reply.unknown.push(numbers[at]),
+        let range = take(&mut progress.done, numbers.len(), budget);
+        for some in numbers[range].chunks(READ_AHEAD) {
+            self.containers
+                .read_ahead(some.iter().map(|&number| (app, number)));
+            for &number in some {
+                let live = self.containers.live(app, number);
+                match live.filter(|&slot| !self.container(slot).is_auxiliary()) {
+                    Some(slot) => self.end_container(slot, EndCause::Released),
+                    None => reply.unknown.push(number),
+                }
             }
         }
         if progress.done == numbers.len() {

@@ -10,6 +10,9 @@
 //! Tests: `tests/commit/property.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hint::black_box;
+
+use smallvec::SmallVec;
 
 use super::container::{Container, ContainerState};
 use super::live::Live;
@@ -20,6 +23,9 @@ use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, ContainerId, NodeSlot};
 use crate::queue::{AskReply, EndCause};
 use crate::resource::ResourceVector;
+
+/// Containers of which the records are read before they are needed.
+pub(in crate::commit) const READ_AHEAD: usize = 16;
 
 /// Room that a list keeps from one use to the next.
 const KEPT: usize = 64;
@@ -217,6 +223,26 @@ impl Containers {
     #[inline]
     pub(in crate::commit) fn live(&self, app: AppSlot, number: u32) -> Option<ContainerSlot> {
         self.by_app[app.index()].live.get(number)
+    }
+
+    /// Reads what stands of containers of applications by number, of [`READ_AHEAD`] at most. The caller needs it next.
+    ///
+    /// Containers that end were placed long ago, so that it is in no cache. Here no read depends on the one before, and
+    /// the processor waits for many at once.
+    pub(in crate::commit) fn read_ahead(&self, containers: impl Iterator<Item = (AppSlot, u32)>) {
+        let live = |(app, number): (AppSlot, u32)| self.by_app[app.index()].live.get(number);
+        let slots: SmallVec<[ContainerSlot; READ_AHEAD]> =
+            containers.take(READ_AHEAD).filter_map(live).collect();
+        let read = |slot: &ContainerSlot| {
+            let container = &self.records[slot.0 as usize];
+            // Of both cache lines of a record.
+            black_box((container.is_auxiliary(), container.stamp));
+            container.node
+        };
+        let nodes: SmallVec<[NodeSlot; READ_AHEAD]> = slots.iter().map(read).collect();
+        for node in nodes {
+            black_box(self.by_node[node.index()].to_stop.len());
+        }
     }
 
     /// Live containers of an application by number.

@@ -313,16 +313,23 @@ impl Ledger {
     /// Takes over what a registered node reports. Nodes with nothing to report, which most are,
     /// cost no look at their containers.
     pub fn take_report(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {
-        let unknown = self.unknown_in(slot, report);
         if *report == NodeReport::AsExpected {
             self.clock.confirm_increases(slot);
         }
-        let mut reply = if self.containers.is_nothing_due(slot) {
-            HeartbeatReply::default()
-        } else {
-            self.take_due_reports(slot, report)
-        };
-        reply.unknown = unknown;
+        // Most reports. The empty answer is made where it stays: one that is copied waits for the stores that make it.
+        if report.names_nothing() && self.containers.is_nothing_due(slot) {
+            self.follow_report(slot);
+            return HeartbeatReply::default();
+        }
+        let unknown = self.unknown_in(slot, report);
+        let reply = self.take_due_reports(slot, report);
+        self.follow_report(slot);
+        HeartbeatReply { unknown, ..reply }
+    }
+
+    /// What follows each report of a node, whatever it says.
+    #[inline(always)]
+    fn follow_report(&mut self, slot: NodeSlot) {
         let row = &self.state.nodes[slot];
         if row.state == NodeState::Decommissioning && row.total != row.allocated {
             let total = row.allocated.get();
@@ -333,9 +340,10 @@ impl Ledger {
         for container in self.containers.overcommitted(&self.state, slot) {
             self.outbox.follow_up(FollowUpEvent::Kill(container));
         }
-        self.settle_node_queue(slot);
-        self.shorten_node_queue(slot);
-        reply
+        if !self.opportunistic.is_off() {
+            self.settle_node_queue(slot);
+            self.shorten_node_queue(slot);
+        }
     }
 
     fn take_due_reports(&mut self, slot: NodeSlot, report: &NodeReport) -> HeartbeatReply {

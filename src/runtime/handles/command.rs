@@ -29,6 +29,9 @@ use crate::runtime::operations::LedgerChange;
 /// Times that rows are copied ahead of a snapshot at most.
 const COPIED_AHEAD: usize = 4096;
 
+/// Calls of which the released containers are read at once, before the first is carried out.
+const READ_TOGETHER: usize = 16;
+
 /// Calls of applications with room for their answers. Their lists are made and dropped by the caller's
 /// thread: memory that another thread gives back costs both.
 #[derive(Debug)]
@@ -79,6 +82,10 @@ impl AskBatch {
             }
             let (progress, reply) = (&mut self.progress, &mut self.replies[self.done]);
             if self.begun == self.done {
+                if self.done.is_multiple_of(READ_TOGETHER) {
+                    let next = self.calls[self.done..].iter().take(READ_TOGETHER);
+                    engine.ledger().read_released(next);
+                }
                 progress.begin(call, std::mem::take(&mut self.orders[self.done]));
                 self.begun += 1;
             }
