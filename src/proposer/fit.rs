@@ -102,6 +102,31 @@ impl FitIndex {
         moved
     }
 
+    /// Moves a node behind all that are `ahead` of it, which stand before all others. No other order is under way.
+    ///
+    /// Cost: a search, and some looks at each place between the old one and the new one.
+    pub fn move_behind(&mut self, node: NodeSlot, ahead: impl Fn(NodeSlot) -> bool) {
+        debug_assert!(self.next.is_none(), "a node moves in one order");
+        let Some((from, to)) = self.order.move_behind(node, ahead) else {
+            return;
+        };
+        let (first, last) = (from.min(to), from.max(to));
+        for (free, bounds) in self.free.iter_mut().zip(self.bounds.get_mut()) {
+            if to < from {
+                free[first..=last].rotate_right(1);
+            } else {
+                free[first..=last].rotate_left(1);
+            }
+            bound_again(free, bounds, (first, last));
+        }
+        for hint in self.hints.get_mut() {
+            // Behind the last one, the same nodes stand before it.
+            if hint.place <= last {
+                hint.place = hint.place.min(first);
+            }
+        }
+    }
+
     /// Whether the node is one of the index.
     #[must_use]
     pub fn knows(&self, node: NodeSlot) -> bool {
@@ -350,6 +375,18 @@ fn bounds_of(free: &[i64]) -> Bounds {
     bounds
 }
 
+/// Sets the bounds above the places from one to another.
+fn bound_again(free: &[i64], bounds: &mut Bounds, (mut first, mut last): (usize, usize)) {
+    for level in 0..bounds.len() {
+        (first, last) = (first / BLOCK, last / BLOCK);
+        let (below, above) = bounds.split_at_mut(level);
+        let below = below.last().map_or(free, Vec::as_slice);
+        for block in first..=last {
+            above[0][block] = most_of(below, block);
+        }
+    }
+}
+
 /// The largest value of a block.
 fn most_of(below: &[i64], block: usize) -> i64 {
     let end = ((block + 1) * BLOCK).min(below.len());
@@ -444,6 +481,15 @@ mod tests {
                 }
                 if gone.contains(&NodeSlot(node)) {
                     continue;
+                }
+                if i % 3 == 1 && !index.is_reordering() {
+                    let from = order.iter().position(|&one| one == NodeSlot(node)).unwrap();
+                    order.remove(from);
+                    let to = (wanted * 977 + cores * 13 + i64::from(node)) as usize % order.len();
+                    let ahead: Set<_> = order[..to].iter().copied().collect();
+                    order.insert(to, NodeSlot(node));
+                    index.move_behind(NodeSlot(node), |other| ahead.contains(&other));
+                    prop_assert_eq!(index.order(), &*order);
                 }
                 let free = (memory >= 0).then(|| size(memory, vcores));
                 let before = std::mem::replace(&mut plain[node as usize], free);

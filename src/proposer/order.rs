@@ -53,6 +53,36 @@ impl NodeOrder {
         known.chain(others).collect::<Vec<_>>().into()
     }
 
+    /// Moves a node behind all that are `ahead` of it, which stand before all others. The places that it left and
+    /// came to, if they differ.
+    ///
+    /// Cost: a search, and a move of each node between the two; a copy of the order where it is shared.
+    pub(super) fn move_behind(
+        &mut self,
+        node: NodeSlot,
+        ahead: impl Fn(NodeSlot) -> bool,
+    ) -> Option<(usize, usize)> {
+        let from = self.place(node)?;
+        let (before, behind) = (&self.nodes[..from], &self.nodes[from + 1..]);
+        let ahead = |other: &NodeSlot| ahead(*other);
+        let to = match before.partition_point(ahead) {
+            to if to < from => to,
+            _ => from + behind.partition_point(ahead),
+        };
+        let range = from.min(to)..=from.max(to);
+        let moved = &mut Arc::make_mut(&mut self.nodes)[range.clone()];
+        if to < from {
+            moved.rotate_right(1);
+        } else {
+            moved.rotate_left(1);
+        }
+        let places = Arc::make_mut(&mut self.places);
+        for (place, node) in range.zip(moved) {
+            places[node.0 as usize] = u32::try_from(place).expect("slots are 32 bits wide");
+        }
+        (from != to).then_some((from, to))
+    }
+
     #[inline]
     pub(super) fn place(&self, node: NodeSlot) -> Option<usize> {
         let place = self.places.get(node.0 as usize).copied();
@@ -121,6 +151,26 @@ impl Reordering {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_moves_behind_those_ahead_of_it_and_places_follow() {
+        let slots = |slots: &[u32]| slots.iter().copied().map(NodeSlot).collect::<Vec<_>>();
+        let mut order = NodeOrder::from(slots(&[3, 1, 4, 0]));
+        let shared = order.clone();
+        for (node, ahead, moved, expected) in [
+            (3, &[1, 4][..], Some((0, 2)), [1, 4, 3, 0]),
+            (0, &[], Some((3, 0)), [0, 1, 4, 3]),
+            (4, &[0, 1], None, [0, 1, 4, 3]),
+            (7, &[], None, [0, 1, 4, 3]),
+        ] {
+            let found = order.move_behind(NodeSlot(node), |other| ahead.contains(&other.0));
+            assert_eq!((found, order.nodes()), (moved, &*slots(&expected)));
+            for (place, &node) in order.nodes().iter().enumerate() {
+                assert_eq!(order.place(node), Some(place));
+            }
+        }
+        assert_eq!(shared.nodes(), slots(&[3, 1, 4, 0]));
+    }
 
     #[test]
     fn nodes_that_come_stand_behind_those_that_stay() {

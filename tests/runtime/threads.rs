@@ -12,6 +12,7 @@ use capsched::metrics::Phase;
 use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
+use capsched::simulator::among_all_nodes;
 use capsched::time::SystemClock;
 
 use crate::engines::{MODES, asking, placed, quiet_while_events_are_read, settings, settings_with};
@@ -79,6 +80,33 @@ fn vcores_hold_nothing_up_where_memory_alone_is_compared() {
         let memory_alone = settings_with("DefaultResourceCalculator", &[]);
         assert_eq!(run(mode, memory_alone, 4), ([240, 0], all), "{mode:?}");
     }
+}
+
+/// A policy without an interval sorts before each use: a burst spreads, and fills no node after the other.
+#[test]
+fn a_policy_that_sorts_before_each_use_spreads_a_burst() {
+    let mode = Mode::Global { threads: 1 };
+    let settings = among_all_nodes(settings());
+    let engine = Threaded::start(settings, &[], mode, SystemClock::new()).unwrap();
+    for i in 0..8 {
+        let name = format!("n{i}:1").parse().unwrap();
+        let node = NodeSpec::new(name, ResourceVector::of(&[16_384, 16]));
+        engine.add_node(node).unwrap();
+    }
+    let app = ApplicationId::new(1);
+    engine.submit(AppSpec::new(app, "root.a", "u")).unwrap();
+    for _ in 0..2 {
+        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 24);
+        engine.ask(app, AskCall::asking(vec![ask])).unwrap();
+        engine.quiesce();
+    }
+    let snapshot = engine.snapshot();
+    let used: Vec<i64> = snapshot
+        .nodes
+        .iter()
+        .map(|node| node.allocated.memory())
+        .collect();
+    assert_eq!(used, [6 * 1024; 8]);
 }
 
 /// A proposer knows the nodes of a partition by its last sort, and some may have left since.

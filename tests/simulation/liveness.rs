@@ -270,10 +270,11 @@ fn nothing_that_fits_on_idle_nodes_waits_for_ever_without_threads() {
     assert!(judged > 0, "some runs end with work that waits");
 }
 
-/// Fewer runs with threads: there are more modes of them, and each run is slower.
+/// Fewer runs with threads: there are more modes of them, and each run is slower. Seed 4 is among them: in some of its
+/// runs two proposers stopped looking at reservations that further looks would have let grow.
 fn few() -> Range<u64> {
     let Range { start, end } = seeds();
-    start..start + (end - start).div_ceil(15)
+    start..start + (end - start).div_ceil(12)
 }
 
 #[test]

@@ -95,6 +95,10 @@ pub(crate) fn verdict(columns: &[Column]) -> String {
     let seeds = seeds.unwrap_or(1);
     let mut sentences = Vec::new();
     sentences.extend(unplaced(columns));
+    if columns.iter().all(places_nothing) {
+        let why = "No container was placed in any column, so that there is nothing to compare";
+        return wrapped(&format!("Verdict: {why}: see what was refused or left."), 0);
+    }
     sentences.extend(
         MEASURES
             .iter()
@@ -106,6 +110,11 @@ pub(crate) fn verdict(columns: &[Column]) -> String {
         "One seed: below 5 % is taken for noise; --repeats 5 shows more.".to_owned()
     });
     wrapped(&format!("Verdict: {}", sentences.join(" ")), 0)
+}
+
+/// Whether no run of a column placed anything.
+fn places_nothing(column: &Column) -> bool {
+    column.runs.iter().all(|run| run.report.counts.placed == 0)
 }
 
 /// Columns that leave more work than another do not compare by waits alone.

@@ -59,6 +59,8 @@ pub(in crate::runtime) struct Publication {
     outside: u64,
     /// Counts what changed the state: commands and accepted proposals.
     changes: u64,
+    /// Counts the looks that callers asked for.
+    looks: u64,
 }
 
 /// What became of the decisions of a batch.
@@ -93,6 +95,7 @@ impl Publication {
             counted: false,
             outside: 0,
             changes: 0,
+            looks: 0,
         };
         (publication, snapshots)
     }
@@ -138,6 +141,7 @@ impl Publication {
     pub(in crate::runtime) fn look_again(&mut self) -> bool {
         let again = std::mem::take(&mut self.counted);
         self.outside += u64::from(again);
+        self.looks += u64::from(again);
         self.news |= again;
         again
     }
@@ -221,13 +225,12 @@ impl Publication {
         proposers.show(&mut next);
         (next.served, next.served_refused) = served;
         next.outside = self.outside;
-        next.changes = self.changes;
+        (next.changes, next.looks) = (self.changes, self.looks);
         self.copying = None;
         self.unpublished = 0;
-        if std::mem::take(&mut self.news) {
-            // Proposers look again, and count what they then do.
-            self.counted = false;
-        } else {
+        // What was counted stays so until somebody has the proposers look again. They look by themselves where there
+        // is news, and may count nothing then: rounds that came to nothing are not repeated.
+        if !std::mem::take(&mut self.news) {
             next.news = self.snapshot.news;
         }
         let next = StdArc::new(next);

@@ -96,7 +96,9 @@ impl Threaded {
         let mut cores = Cores::of(running.placement);
         let committer_core = cores.slot();
         let policies = &engine.ledger().state().settings.multi_node.policies;
-        let every = policies.first().map(|policy| policy.interval_ms.max(1));
+        // One that sorts before each use needs no other sorts.
+        let every = policies.first().map(|policy| policy.interval_ms);
+        let every = every.filter(|&every| every > 0);
         let every = every.map_or(SORT_EVERY, Duration::from_millis);
         let looks_at_all = matches!(mode, Mode::Global { .. });
         let own_clock = || clock.clone();

@@ -2,6 +2,7 @@
 
 pub(super) mod index;
 mod kept;
+mod live_keys;
 pub(super) mod live_order;
 pub(super) mod node_candidates;
 pub(super) mod sorter;

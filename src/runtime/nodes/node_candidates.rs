@@ -7,11 +7,13 @@
 //!    holds. Only when a node joins is it finished at once.
 //! 4. If a partition offers less than before, the nodes are looked at again with one layout in sixteen: the largest
 //!    node may have gone, and until then what no node holds is tried in vain.
+//! 5. Where the policy sorts before each use, no sort is taken over: every change of a node moves it in the order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::index::NodeIndex;
+use super::live_keys::LiveKeys;
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{Alternate, FitIndex, NodeOrder, Proposal, second_node};
 use crate::queue::SchedulerSettings;
@@ -46,6 +48,8 @@ pub(in crate::runtime) struct NodeCandidates {
     share: (usize, usize),
     /// Nodes that are put in a new order at once.
     places: usize,
+    /// What keeps the order live, where the policy sorts before each use.
+    live: Option<LiveKeys>,
 }
 
 impl NodeCandidates {
@@ -61,6 +65,7 @@ impl NodeCandidates {
             shrunk: false,
             reserved: BTreeSet::new(),
             share,
+            live: None,
         }
     }
 
@@ -96,6 +101,23 @@ impl NodeCandidates {
                 self.stranger = true;
             }
         }
+        let placed = self.place_live(state, node);
+        self.stranger |= runs && !placed;
+    }
+
+    /// Moves a node to its place where the order is live; whether it has one, or needs none.
+    fn place_live(&mut self, state: &State, node: NodeSlot) -> bool {
+        let Some(live) = &mut self.live else {
+            return true;
+        };
+        let partition = state.nodes[node].partition.index();
+        let nodes = self.by_partition.get_mut(partition);
+        nodes.is_some_and(|nodes| live.follow(state, node, nodes))
+    }
+
+    /// Whether every change of a node moves it in the order.
+    pub(in crate::runtime) fn is_live(&self) -> bool {
+        self.live.is_some()
     }
 
     /// The same for a node that got a container, and nothing else happened to it.
@@ -104,6 +126,7 @@ impl NodeCandidates {
         if let Some(nodes) = self.by_partition.get_mut(row.partition.index()) {
             nodes.lessen(node, &row.free);
         }
+        let _known = self.place_live(state, node);
     }
 
     /// Rebuilds the indexes when nodes joined; else puts some more nodes in the order of a new sort. An
@@ -119,16 +142,23 @@ impl NodeCandidates {
                 return;
             }
         }
-        let orders = self.orders(state, index);
         self.sorted = Some(Arc::clone(index));
         let settings = self.settings.replace(Arc::clone(&state.settings));
         // Whatever changed since was looked at: the nodes are merely put in another order.
         let same_rules = settings.is_some_and(|known| Arc::ptr_eq(&known, &state.settings));
+        if !same_rules {
+            self.live = LiveKeys::under(&state.settings, self.share);
+        }
         self.note_offers(state);
         self.layouts = self.layouts.wrapping_add(1);
         let due = self.shrunk && self.layouts.is_multiple_of(AFRESH);
         let stranger = std::mem::take(&mut self.stranger);
-        if due || !same_rules || orders.len() != self.by_partition.len() {
+        let afresh = due || !same_rules || state.partitions.len() != self.by_partition.len();
+        if self.is_live() && !afresh && !stranger {
+            return;
+        }
+        let orders = self.orders(state, index);
+        if afresh {
             return self.rebuild(state, orders);
         }
         let mut unseen = Vec::new();
@@ -144,7 +174,10 @@ impl NodeCandidates {
     }
 
     /// The nodes of each partition in the order of a sort, the own share first.
-    fn orders(&self, state: &State, index: &NodeIndex) -> Vec<NodeOrder> {
+    fn orders(&mut self, state: &State, index: &NodeIndex) -> Vec<NodeOrder> {
+        if let Some(live) = &mut self.live {
+            return live.sort(state);
+        }
         let (own, of) = self.share;
         let orders = state.partition_ids().map(|partition| {
             let sorted = index.order(state, partition);

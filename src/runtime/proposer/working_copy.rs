@@ -175,6 +175,10 @@ impl WorkingCopy {
         most: usize,
         watch: Option<&mut dyn Watch>,
     ) -> usize {
+        // Each container of a bulk goes by the order as it was before.
+        if self.candidates.is_live() {
+            return 0;
+        }
         let most = most.min(BATCH.saturating_sub(batch.len()));
         let second = self.candidates.distance(partition);
         let Some(index) = self.candidates.of_mut(partition).filter(|_| most > 0) else {

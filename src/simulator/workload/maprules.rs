@@ -51,7 +51,7 @@ impl MapRules {
     ///
     /// # Errors
     ///
-    /// When a rule lacks its `=` or `:`, or names neither a queue nor a user.
+    /// When a rule lacks its `=` or `:`, names neither a queue nor a user, or has a `%` that is not `%value`.
     pub fn parse(text: &str) -> Result<Self, MapRuleError> {
         let mut rules = Vec::new();
         if text.trim().is_empty() {
@@ -118,6 +118,10 @@ impl MapRule {
         if queue.is_empty() && user.is_empty() {
             return Err("the target names neither a queue nor a user");
         }
+        // YARN's own rules have `%user` and more.
+        if target.replace("%value", "").contains('%') {
+            return Err("`%value` is the only `%` that a target may have");
+        }
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         Ok(Self {
             field: field.trim().to_owned(),
@@ -162,6 +166,8 @@ mod tests {
             ("a=b:c,d", 2),
             ("=b:c", 1),
             ("a=b:", 1),
+            ("a=b:root.%value,user=*:root.%user", 2),
+            ("a=b:@%primary_group", 1),
             (",", 1),
         ] {
             let error = MapRules::parse(text).unwrap_err();
