@@ -12,7 +12,6 @@ use capsched::metrics::Phase;
 use capsched::proposer::{Candidates, FitIndex, Outcome, propose};
 use capsched::queue::Exclusivity;
 use capsched::resource::ResourceVector;
-use capsched::simulator::among_all_nodes;
 use capsched::time::SystemClock;
 
 use crate::engines::{MODES, asking, placed, quiet_while_events_are_read, settings, settings_with};
@@ -86,7 +85,8 @@ fn vcores_hold_nothing_up_where_memory_alone_is_compared() {
 #[test]
 fn a_policy_that_sorts_before_each_use_spreads_a_burst() {
     let mode = Mode::Global { threads: 1 };
-    let settings = among_all_nodes(settings());
+    let always = ("multi-node-sorting.policy.default.sorting-interval.ms", "0");
+    let settings = settings_with("DominantResourceCalculator", &[always]);
     let engine = Threaded::start(settings, &[], mode, SystemClock::new()).unwrap();
     for i in 0..8 {
         let name = format!("n{i}:1").parse().unwrap();

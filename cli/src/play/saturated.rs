@@ -29,6 +29,9 @@ const ON_A_NODE: u32 = 100;
 /// Memory of a container in MiB.
 const CONTAINER_MIB: i64 = 1024;
 
+/// Time between two sorts of the nodes in global mode, in ms.
+const SORT_MS: u64 = 1000;
+
 /// Nodes; few in builds that are not optimised.
 const NODES: u32 = if cfg!(debug_assertions) { 20 } else { 2000 };
 
@@ -178,6 +181,10 @@ fn settings(mode: ModeKind) -> Result<TreeSettings> {
     let mut settings = loaded.map_err(|report| anyhow!("{report:?}"))?.settings;
     if mode == ModeKind::Global {
         settings = among_all_nodes(settings);
+        // Each container would move a node through the order. By default YARN sorts once a second.
+        for policy in &mut settings.scheduler.multi_node.policies {
+            policy.interval_ms = SORT_MS;
+        }
     }
     settings.scheduler.asynchronous.enabled = mode != ModeKind::Heartbeat;
     Ok(settings)

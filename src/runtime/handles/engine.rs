@@ -20,7 +20,9 @@ use crate::commit::{
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::metrics::{Collector, CounterReader, Counts, HistogramSet};
-use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
+use crate::queue::{
+    AppSpec, AskCall, AskReply, MultiNodeSettings, NodeReport, NodeSpec, TreeSettings,
+};
 use crate::resource::ResourceVector;
 use crate::runtime::Sequential;
 use crate::runtime::nodes::index::NodeIndex;
@@ -53,6 +55,14 @@ pub struct Threaded {
     pub(in crate::runtime) shutdown: Shutdown,
     pub(in crate::runtime) monitor: Option<MonitorHandle>,
     pub(in crate::runtime) threads: Vec<JoinHandle<()>>,
+}
+
+/// The time between two sorts. A policy that sorts before each use needs no others, and they are made seldom.
+fn sorting_interval(settings: &MultiNodeSettings) -> Duration {
+    let policy = settings.policies.first();
+    let every_ms = policy.map(|policy| policy.interval_ms);
+    let every_ms = every_ms.filter(|&every_ms| every_ms > 0);
+    every_ms.map_or(SORT_EVERY, Duration::from_millis)
 }
 
 impl Threaded {
@@ -95,11 +105,7 @@ impl Threaded {
     ) -> Result<Self, StartError> {
         let mut cores = Cores::of(running.placement);
         let committer_core = cores.slot();
-        let policies = &engine.ledger().state().settings.multi_node.policies;
-        // One that sorts before each use needs no other sorts.
-        let every = policies.first().map(|policy| policy.interval_ms);
-        let every = every.filter(|&every| every > 0);
-        let every = every.map_or(SORT_EVERY, Duration::from_millis);
+        let every = sorting_interval(&engine.ledger().state().settings.multi_node);
         let looks_at_all = matches!(mode, Mode::Global { .. });
         let own_clock = || clock.clone();
         let parts = EngineParts::new(engine, mode, running, looks_at_all, &clock, own_clock);
