@@ -103,13 +103,10 @@ impl Extent {
     }
 
     /// Rounds of warming up at most, and those that are measured.
-    fn rounds(self, mode: ModeName, group: &Group) -> (usize, usize) {
-        match (mode, self) {
-            // Each ends by its time only.
-            (ModeName::Global, Self::Whole) => (2, 2),
-            (ModeName::Global, Self::Brief) => (1, 1),
-            (_, Self::Whole) => (group.warm_up, 3),
-            (_, Self::Brief) => (group.warm_up / 2, 3),
+    fn rounds(self, group: &Group) -> (usize, usize) {
+        match self {
+            Self::Whole => (group.warm_up, 3),
+            Self::Brief => (group.warm_up / 2, 3),
         }
     }
 
@@ -147,12 +144,7 @@ pub(crate) fn run(extent: Extent, record: bool) -> Result<()> {
         let shapes = shapes.collect::<Result<Vec<_>>>()?;
         let mut by_shape: Vec<Vec<Measured>> = shapes.iter().map(|_| Vec::new()).collect();
         for variant in variants() {
-            let found = in_turn(
-                &shapes,
-                &variant,
-                extent.rounds(variant.mode, group),
-                extent,
-            )?;
+            let found = in_turn(&shapes, &variant, extent.rounds(group), extent)?;
             for (modes, measured) in by_shape.iter_mut().zip(found) {
                 modes.push(measured);
             }

@@ -314,8 +314,6 @@ pub struct Snapshot {
     pub outside: u64,
     /// Counts what changed the state at all: commands, time, accepted proposals.
     pub changes: u64,
-    /// Counts the looks that callers asked for where looks alone may bring something.
-    pub looks: u64,
     /// Settings of the whole scheduler.
     pub settings: Arc<SchedulerSettings>,
     /// Sum of the totals of all nodes.
@@ -354,7 +352,6 @@ impl Snapshot {
             skipped: 0,
             outside: 0,
             changes: 0,
-            looks: 0,
             settings,
             cluster: ResourceVector::NONE,
             node_count: 0,

@@ -59,8 +59,6 @@ pub(in crate::runtime) struct Publication {
     outside: u64,
     /// Counts what changed the state: commands and accepted proposals.
     changes: u64,
-    /// Counts the looks that callers asked for.
-    looks: u64,
 }
 
 /// What became of the decisions of a batch.
@@ -95,7 +93,6 @@ impl Publication {
             counted: false,
             outside: 0,
             changes: 0,
-            looks: 0,
         };
         (publication, snapshots)
     }
@@ -141,7 +138,6 @@ impl Publication {
     pub(in crate::runtime) fn look_again(&mut self) -> bool {
         let again = std::mem::take(&mut self.counted);
         self.outside += u64::from(again);
-        self.looks += u64::from(again);
         self.news |= again;
         again
     }
@@ -225,12 +221,13 @@ impl Publication {
         proposers.show(&mut next);
         (next.served, next.served_refused) = served;
         next.outside = self.outside;
-        (next.changes, next.looks) = (self.changes, self.looks);
+        next.changes = self.changes;
         self.copying = None;
         self.unpublished = 0;
-        // What was counted stays so until somebody has the proposers look again. They look by themselves where there
-        // is news, and may count nothing then: rounds that came to nothing are not repeated.
-        if !std::mem::take(&mut self.news) {
+        if std::mem::take(&mut self.news) {
+            // Proposers look again, and count what they then do.
+            self.counted = false;
+        } else {
             next.news = self.snapshot.news;
         }
         let next = StdArc::new(next);

@@ -42,8 +42,6 @@ impl RoundHistory {
 struct UnchangedRounds {
     /// Changes that had brought about that state.
     changes: u64,
-    /// Looks that callers had asked for. Each is carried out, however often rounds came to nothing before.
-    looks: u64,
     /// Decisions that the ledger had taken when this was first seen.
     before: u64,
     /// How many of the rounds proposed something.
@@ -108,11 +106,9 @@ impl<C: Clock> Proposer<C> {
         let unchanged = &mut self.history.unchanged;
         // On an older state they say nothing of this one, on which their proposals may hold.
         let older = copy.seen().changes != newest.changes;
-        let same = (unchanged.changes, unchanged.looks) == (newest.changes, newest.looks);
-        if older || !same {
+        if older || unchanged.changes != newest.changes {
             *unchanged = UnchangedRounds {
                 changes: newest.changes,
-                looks: newest.looks,
                 before: taken(newest, own),
                 rounds: 0,
                 refused: false,
