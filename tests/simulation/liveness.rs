@@ -11,7 +11,7 @@ use capsched::api::{
     AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
     Event, HeartbeatReply, Latencies, Mode, ModeKind, NodeError, NodeName, NodeReport, NodeSorting,
     NodeSpec, PartitionSpec, Reason, Running, Scheduler, Sequential, Stepped, SubmitError,
-    Submitted, Threaded, waiting,
+    Submitted, Threaded, UserLimits, waiting,
 };
 use capsched::cluster::{Node, NodeState};
 use capsched::commit::Ledger;
@@ -187,7 +187,10 @@ fn scene(ledger: &Ledger) -> Vec<String> {
         let open = app.keys.iter().filter(|asks| asks.outstanding);
         let open: String = open.map(key).collect();
         let (id, user) = (app.id, &app.submission.user_name);
-        Some(format!("{id} of {user} in {path}: {open}{waits:?}"))
+        let limit = UserLimits::of(ledger, path, user);
+        Some(format!(
+            "{id} of {user}, {limit:?}, in {path}: {open}{waits:?}"
+        ))
     };
     let queue = |queue: &Queue| {
         let parts = queue.parts.iter();
