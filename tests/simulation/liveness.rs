@@ -201,8 +201,20 @@ fn scene(ledger: &Ledger) -> Vec<String> {
     let queues = state.queues.iter().map(queue);
     nodes
         .chain(queues)
+        .chain([tried(ledger)])
         .chain(state.apps.iter().filter_map(app))
         .collect()
+}
+
+/// What the sequential engine makes of a copy of the ledger.
+fn tried(ledger: &Ledger) -> String {
+    let mut trial = Sequential::trial_of(ledger);
+    let names = ledger.state().nodes.iter().map(|node| node.name.clone());
+    let alone: Vec<_> = names.map(|name| trial.schedule_node(&name)).collect();
+    format!(
+        "each node: {alone:?}; together: {:?}",
+        trial.schedule_partition("", 3)
+    )
 }
 
 /// Settings under which nothing that others reserved is proposed again and again.
