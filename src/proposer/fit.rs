@@ -381,8 +381,8 @@ fn bound_again(free: &[i64], bounds: &mut Bounds, (mut first, mut last): (usize,
         (first, last) = (first / BLOCK, last / BLOCK);
         let (below, above) = bounds.split_at_mut(level);
         let below = below.last().map_or(free, Vec::as_slice);
-        for block in first..=last {
-            above[0][block] = most_of(below, block);
+        for (block, bound) in (first..).zip(&mut above[0][first..=last]) {
+            *bound = most_of(below, block);
         }
     }
 }
@@ -485,7 +485,7 @@ mod tests {
                 if i % 3 == 1 && !index.is_reordering() {
                     let from = order.iter().position(|&one| one == NodeSlot(node)).unwrap();
                     order.remove(from);
-                    let to = (wanted * 977 + cores * 13 + i64::from(node)) as usize % order.len();
+                    let to = (node as usize * 977 + i * 13) % order.len();
                     let ahead: Set<_> = order[..to].iter().copied().collect();
                     order.insert(to, NodeSlot(node));
                     index.move_behind(NodeSlot(node), |other| ahead.contains(&other));
