@@ -42,14 +42,22 @@ pub(super) async fn folded(pause: Duration) -> Result<String, ProfileProblem> {
 }
 
 fn lines(report: &pprof::Report) -> String {
-    let mut stacks: BTreeMap<String, i64> = BTreeMap::new();
-    for (frames, count) in &report.data {
+    let named = |frames: &pprof::Frames| {
         let mut names = vec![plain(&frames.thread_name)];
         for symbols in frames.frames.iter().rev() {
             names.extend(symbols.iter().rev().map(|symbol| plain(&symbol.name())));
         }
-        *stacks.entry(names.join(";")).or_default() += i64::try_from(*count).unwrap_or(i64::MAX);
-    }
+        names.join(";")
+    };
+    // The order of the report is chance, and sums do not depend on it.
+    let samples = report
+        .data
+        .iter()
+        .map(|(frames, &count)| (named(frames), count));
+    let mut stacks: BTreeMap<String, i64> = BTreeMap::new();
+    samples.for_each(|(stack, count)| {
+        *stacks.entry(stack).or_default() += i64::try_from(count).unwrap_or(i64::MAX);
+    });
     let mut text = String::new();
     for (stack, count) in stacks {
         // A write to a string does not fail.
