@@ -28,6 +28,11 @@ impl Aside {
         if !force && path.symlink_metadata().is_ok() {
             bail!("{shown} exists; say --force to replace it");
         }
+        // A rename would take the place of a device, which others write to as well.
+        let replaced = path.symlink_metadata().map(|data| data.file_type());
+        if replaced.is_ok_and(|found| !found.is_file() && !found.is_symlink()) {
+            bail!("{shown} is no regular file, and is not replaced");
+        }
         let parent = path.parent().filter(|parent| *parent != Path::new(""));
         let folder = parent.unwrap_or(Path::new("."));
         let file = temporary(folder).with_context(|| format!("{shown} cannot be written"))?;
@@ -163,6 +168,20 @@ mod tests {
         other.finish().unwrap();
         one.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), vec![1; 100_000]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_regular_file_is_never_replaced() {
+        let folder = folder();
+        let path = folder.path().join("x");
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        for path in [&path, folder.path()] {
+            let refused = write(path, b"new", true).unwrap_err().to_string();
+            assert!(refused.contains("no regular file"), "{refused}");
+        }
+        assert_eq!(names(folder.path()), ["x"]);
+        assert!(!path.metadata().unwrap().is_file());
     }
 
     #[cfg(unix)]

@@ -1,15 +1,18 @@
 //! What servers have in common: where they listen, how users are found, signals, and the log.
 
 use std::fs;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use capsched_server::daemon::{ServeOptions, ServeProblem, Serving, TlsFiles};
-use capsched_server::security::{AccessLimits, Authentication, Hosts, JwtKey, Tokens, new_token};
+use capsched_server::security::{
+    AccessLimits, Authentication, Hosts, JwtKey, TokenFileError, Tokens, new_token,
+};
 
 use crate::output::Problem;
+use crate::text_file;
 
 /// Longest file of tokens or of a key, in bytes.
 const LONGEST: u64 = 16 << 20;
@@ -21,7 +24,7 @@ pub(crate) struct Network {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8088")]
     listen: SocketAddr,
     /// A further host name that is answered; localhost and addresses always are.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = host_name)]
     host_name: Vec<String>,
     /// Certificate chain in PEM form.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -55,6 +58,16 @@ pub(crate) struct Users {
     /// Believe the name in `user.name`, without any proof: everybody can be everybody.
     #[arg(long, conflicts_with_all = ["tokens", "jwt_key"])]
     insecure_simple: bool,
+}
+
+/// A name that a `Host` header may hold.
+fn host_name(text: &str) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if (1..=253).contains(&text.len()) && text.bytes().all(plain) {
+        Ok(text.to_owned())
+    } else {
+        Err("a host name without a port is expected, such as rm.example.org".to_owned())
+    }
 }
 
 impl Network {
@@ -101,8 +114,10 @@ impl Users {
     fn authentication(&self, made: Option<&str>) -> Result<(Authentication, Option<String>)> {
         let mut found = Authentication::none();
         if let Some(path) = &self.tokens {
-            let text = String::from_utf8_lossy(&read(path)?).into_owned();
-            let wrong = |error| Problem(format!("{}: {error}", path.display()));
+            let text = text_file::read(path, LONGEST)?;
+            let wrong = |error: TokenFileError| {
+                Problem(format!("{}:{}: {}", path.display(), error.line, error.why))
+            };
             let tokens = Tokens::read(&text).map_err(wrong)?;
             if tokens.is_empty() {
                 return Err(Problem(format!("{}: there is no token in it", path.display())).into());
@@ -168,6 +183,9 @@ pub(crate) fn log_to_standard_error(level: tracing::Level) {
 pub(crate) fn refused(problem: ServeProblem) -> anyhow::Error {
     match problem {
         ServeProblem::Bind(_) => Problem(problem.to_string()).into(),
+        ServeProblem::Tls(_, error) if error.kind() == ErrorKind::InvalidData => {
+            Problem(error.to_string()).into()
+        }
         other => other.into(),
     }
 }
@@ -175,8 +193,11 @@ pub(crate) fn refused(problem: ServeProblem) -> anyhow::Error {
 /// Reads a whole file that is not too long.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display().to_string();
-    let size = fs::metadata(path).with_context(|| shown.clone())?.len();
-    if size > LONGEST {
+    let data = fs::metadata(path).with_context(|| shown.clone())?;
+    if !data.is_file() {
+        bail!("{shown}: not a regular file");
+    }
+    if data.len() > LONGEST {
         return Err(Problem(format!("{shown}: the file is longer than {LONGEST} bytes")).into());
     }
     fs::read(path).with_context(|| shown)

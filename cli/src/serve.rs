@@ -98,13 +98,13 @@ pub(crate) struct Args {
 #[command(next_help_heading = "Simulated cluster")]
 struct Simulated {
     /// Nodes; one in ten has GPUs.
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "demo", value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "demo", conflicts_with = "conf", value_parser = clap::value_parser!(u32).range(1..=50_000))]
     nodes: u32,
     /// Simulated seconds in a second, 0.001 to 1000.
-    #[arg(long, value_name = "X", default_value = "1", requires = "demo", value_parser = speed)]
+    #[arg(long, value_name = "X", default_value = "1", requires = "demo", conflicts_with = "conf", value_parser = speed)]
     speed: u64,
     /// What decides the workload.
-    #[arg(long, value_name = "S", default_value_t = 7, requires = "demo", value_parser = seed)]
+    #[arg(long, value_name = "S", default_value_t = 7, requires = "demo", conflicts_with = "conf", value_parser = seed)]
     seed: u64,
 }
 

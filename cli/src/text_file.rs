@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::output::Problem;
 
@@ -15,6 +15,11 @@ use crate::output::Problem;
 /// A [`Problem`] with its place where the file is too long or no UTF-8; otherwise why it cannot be read.
 pub(crate) fn read(path: &Path, most: u64) -> Result<String> {
     let shown = path.display();
+    // Before it is opened: nobody may ever write into a pipe.
+    let data = std::fs::metadata(path).with_context(|| shown.to_string())?;
+    if !data.is_file() {
+        bail!("{shown}: not a regular file");
+    }
     let file = File::open(path).with_context(|| shown.to_string())?;
     let mut bytes = Vec::new();
     let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);

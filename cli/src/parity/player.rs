@@ -8,7 +8,7 @@ use capsched::api::{
     Reference, RefreshError, Rescheduler, Sequential, StateView, TreeSettings,
 };
 use capsched::config::{self, Options};
-use capsched::id::{ApplicationId, NodeName};
+use capsched::id::{ApplicationId, NodeName, PartitionId};
 use serde_json::{Map, Value, json};
 
 use super::compare::differences;
@@ -22,6 +22,10 @@ mod applications;
 
 /// The code of what a refused refresh leaves behind when the way back is refused as well.
 const HALF_APPLIED: &str = "REFRESH_HALF_APPLIED";
+
+/// The code of nodes that multi-node placement of the reference still finds in passes over the partition
+/// that they left.
+const STALE_LISTS: &str = "STALE_PARTITION_LISTS";
 
 type Pairs = BTreeMap<String, String>;
 
@@ -38,6 +42,8 @@ pub(super) struct Player<'a> {
     config: Pairs,
     /// Whether the way back of a refused refresh was refused as well.
     half_applied: bool,
+    /// Whether a node got a label while multi-node placement had it in the list of the default partition.
+    stale_lists: bool,
     /// The label that each node was given last.
     labels: BTreeMap<NodeName, String>,
     /// Where each application ever submitted stood after the last step.
@@ -144,6 +150,7 @@ impl<'a> Player<'a> {
             preemption,
             config: scenario.config.clone(),
             half_applied: false,
+            stale_lists: false,
             labels: BTreeMap::new(),
             seen: BTreeMap::new(),
         }
@@ -154,13 +161,26 @@ impl<'a> Player<'a> {
         &self.engine
     }
 
-    /// The verdict on a step that differs: what a half-applied refresh leaves behind explains it.
+    /// The verdict on a step that differs: what a half-applied refresh or a change of labels left
+    /// behind explains it.
     pub(super) fn explained(&self, verdict: Verdict) -> Verdict {
-        if self.half_applied {
-            Verdict::Deliberate(HALF_APPLIED.to_owned())
-        } else {
-            verdict
+        let rules = [
+            (self.half_applied, HALF_APPLIED),
+            (self.stale_lists, STALE_LISTS),
+        ];
+        match rules.into_iter().find(|(holds, _)| *holds) {
+            Some((_, code)) => Verdict::Deliberate(code.to_owned()),
+            None => verdict,
         }
+    }
+
+    /// Looks for a node that the reference keeps in the list of the default partition though it has a label.
+    // As CapacityScheduler.refreshLabelToNodeCache, which renews the lists of labels alone.
+    fn note_stale_lists(&mut self) {
+        let state = self.engine.ledger().state();
+        let mut nodes = state.nodes.iter();
+        self.stale_lists |= state.settings.multi_node.enabled
+            && nodes.any(|node| node.default_listed && node.partition != PartitionId::DEFAULT);
     }
 
     /// Looks at a recorded refusal of a refresh. One that names a queue that only the refused
@@ -187,6 +207,7 @@ impl<'a> Player<'a> {
         }
         let mut out = Answer::new();
         self.carry_out(action, &mut out)?;
+        self.note_stale_lists();
         self.write_events(&mut out);
         self.write_stages(&mut out);
         Ok(Value::Object(out))

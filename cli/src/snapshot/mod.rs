@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use capsched::api::{ApplicationId, Event, NextStep, Scheduler as _, Stepped, next_steps};
 use capsched::config::Loaded;
 use capsched::simulator::journal::{SnapshotError, StateSnapshot};
@@ -60,13 +60,23 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
 /// Reads a snapshot.
 pub(crate) fn read(path: &Path) -> Result<StateSnapshot> {
     let shown = path.display();
+    // Before it is opened: nobody may ever write into a pipe.
+    let data = std::fs::metadata(path).with_context(|| shown.to_string())?;
+    if !data.is_file() {
+        bail!("{shown}: not a regular file");
+    }
     let file = File::open(path).with_context(|| shown.to_string())?;
     StateSnapshot::read(file).map_err(|error| refused(path, &error))
 }
 
 /// A snapshot that cannot be used.
 pub(crate) fn refused(path: &Path, error: &SnapshotError) -> anyhow::Error {
-    let problem = format!("{}: {error}", path.display());
+    let mut place = path.display().to_string();
+    if let Some((line, column)) = error.place() {
+        let _ = write!(place, ":{line}");
+        let _ = column.map(|column| write!(place, ":{column}"));
+    }
+    let problem = format!("{place}: {error}");
     match error {
         SnapshotError::Io(_) => anyhow::anyhow!("{problem}"),
         _ => anyhow::Error::new(Problem(problem)),
@@ -75,10 +85,8 @@ pub(crate) fn refused(path: &Path, error: &SnapshotError) -> anyhow::Error {
 
 /// The number of an application in a snapshot, which has no names of jobs.
 pub(crate) fn application(text: &str) -> Result<ApplicationId> {
-    let number = text
-        .rsplit('_')
-        .next()
-        .and_then(|number| number.parse().ok());
+    let named = || text.parse().ok().map(|app: ApplicationId| app.sequence);
+    let number = text.parse().ok().or_else(named);
     let number = number.ok_or_else(|| {
         let shown = text.escape_debug();
         let problem = format!("{shown} is no application; name it by its number, such as 17");

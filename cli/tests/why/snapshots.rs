@@ -154,7 +154,7 @@ fn files_that_are_no_snapshots_are_refused() {
         ("other.snap", "no snapshot of capsched"),
         ("noend.snap", "cut off after"),
         ("state.snap", "another state"),
-        ("field.snap", "line 2"),
+        ("field.snap", "field.snap:2:11: unknown variant `fly`"),
     ] {
         let path = folder.join(name);
         for args in [&["snapshot", "replay"][..], &["snapshot", "to-test"]] {

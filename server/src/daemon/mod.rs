@@ -13,6 +13,8 @@ pub use assembly::Daemon;
 pub use background::Background;
 #[cfg(feature = "grpc")]
 pub(crate) use connections::Counted;
+#[cfg(feature = "grpc")]
+pub(crate) use encryption::{certificate_file, key_file};
 pub use options::{ServeOptions, ServeProblem, TlsFiles};
 pub use routes::{Parts, router};
 pub(crate) use routes::{guarded, timed};

@@ -77,7 +77,7 @@ pub enum ServeProblem {
     Bind(BindProblem),
     /// The address cannot be listened on.
     Listen(SocketAddr, io::Error),
-    /// A file of the encryption cannot be read, or holds something else.
+    /// A file of the encryption cannot be read, or holds something else, which is of kind `InvalidData`.
     Tls(TlsFiles, io::Error),
     /// The system refuses what a server needs.
     System(io::Error),
@@ -88,12 +88,8 @@ impl fmt::Display for ServeProblem {
         match self {
             Self::Bind(problem) => problem.fmt(f),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
-            Self::Tls(files, error) => write!(
-                f,
-                "cannot encrypt with {} and {}: {error}",
-                files.certificates.display(),
-                files.key.display()
-            ),
+            // The error names the file.
+            Self::Tls(_, error) => error.fmt(f),
             Self::System(error) => error.fmt(f),
         }
     }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use axum::Router;
 use axum_server::Handle;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
 
 use super::connections::FewConnections;
 use super::encryption::encryption;
-use super::options::{ServeOptions, ServeProblem, TlsFiles};
+use super::options::{ServeOptions, ServeProblem};
 
 /// Longest time until the head of a request is there.
 const HEAD: Duration = Duration::from_secs(10);
@@ -37,18 +38,23 @@ const GRACE: Duration = Duration::from_secs(5);
 pub struct Serving {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<TlsFiles>,
+    tls: Option<RustlsConfig>,
     handle: Handle<SocketAddr>,
 }
 
 impl Serving {
-    /// Listens.
+    /// Listens, once the files of the encryption are read.
     ///
     /// # Errors
     ///
     /// As [`ServeProblem`].
     pub fn listen(options: &ServeOptions) -> Result<Self, ServeProblem> {
         options.check()?;
+        let tls = options.tls.as_ref().map(|files| {
+            let read = encryption(files);
+            read.map_err(|error| ServeProblem::Tls(files.clone(), error))
+        });
+        let tls = tls.transpose()?;
         let failed = |error| ServeProblem::Listen(options.listen, error);
         let listener = TcpListener::bind(options.listen).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -56,7 +62,7 @@ impl Serving {
         Ok(Self {
             listener,
             address,
-            tls: options.tls.clone(),
+            tls,
             handle: Handle::new(),
         })
     }
@@ -106,10 +112,8 @@ impl Serving {
                 let few = |acceptor| FewConnections::new(acceptor, CONNECTIONS);
                 server.map(few).serve(service).await
             }
-            Some(files) => {
-                let read = encryption(&files);
-                let config = read.map_err(|error| ServeProblem::Tls(files, error))?;
-                let acceptor = axum_server::tls_rustls::RustlsAcceptor::new(config);
+            Some(config) => {
+                let acceptor = RustlsAcceptor::new(config);
                 let few = FewConnections::new(acceptor, CONNECTIONS);
                 server.acceptor(few).serve(service).await
             }

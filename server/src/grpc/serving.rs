@@ -1,6 +1,5 @@
 //! The address of the machines' interface: encryption, and limits of connections, streams and messages.
 
-use std::fs;
 use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -22,7 +21,7 @@ use super::nodes::NodeService;
 use super::wire::{
     applications_server::ApplicationsServer, events_server::EventsServer, nodes_server::NodesServer,
 };
-use crate::daemon::{Counted, ServeOptions, ServeProblem, TlsFiles};
+use crate::daemon::{Counted, ServeOptions, ServeProblem, TlsFiles, certificate_file, key_file};
 use crate::rm::ResourceManager;
 use crate::security::Authentication;
 
@@ -191,14 +190,13 @@ impl GrpcServing {
 }
 
 fn encryption(files: &TlsFiles, client_ca: Option<&Path>) -> Result<ServerTlsConfig, ServeProblem> {
-    let read = |path: &Path| {
-        let failed = |error| ServeProblem::Tls(files.clone(), error);
-        fs::read(path).map_err(failed)
-    };
-    let identity = Identity::from_pem(read(&files.certificates)?, read(&files.key)?);
+    let failed = |error| ServeProblem::Tls(files.clone(), error);
+    let certificates = |path: &Path| certificate_file(path).map_err(failed);
+    let key = key_file(&files.key).map_err(failed)?;
+    let identity = Identity::from_pem(certificates(&files.certificates)?, key);
     let config = ServerTlsConfig::new().identity(identity);
     Ok(match client_ca {
-        Some(path) => config.client_ca_root(Certificate::from_pem(read(path)?)),
+        Some(path) => config.client_ca_root(Certificate::from_pem(certificates(path)?)),
         None => config,
     })
 }

@@ -222,9 +222,14 @@ fn bearer(text: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-fn user(name: &str) -> Result<Identity, Refusal> {
+/// Whether a caller may have a name.
+pub(super) fn is_name(name: &str) -> bool {
     let odd = |c: char| c.is_control() || c.is_whitespace();
-    if name.is_empty() || name.len() > LONGEST_NAME || name.contains(odd) {
+    !name.is_empty() && name.len() <= LONGEST_NAME && !name.contains(odd)
+}
+
+fn user(name: &str) -> Result<Identity, Refusal> {
+    if !is_name(name) {
         return Err(Refusal::Name);
     }
     Ok(Identity::User(name.into()))

@@ -6,6 +6,8 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
 
+use super::authentication::is_name;
+
 /// Bytes of a hash.
 const HASH: usize = 32;
 
@@ -52,14 +54,19 @@ impl Tokens {
     ///
     /// At the first line that is none of these.
     pub fn read(text: &str) -> Result<Self, TokenFileError> {
-        let mut rows = Vec::new();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut rows: Vec<Row> = Vec::new();
         for (at, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             let wrong = |why| TokenFileError { line: at + 1, why };
-            rows.push(Row::read(line).map_err(wrong)?);
+            let row = Row::read(line).map_err(wrong)?;
+            if rows.iter().any(|other| other.hash == row.hash) {
+                return Err(wrong("the hash stands in an earlier line, too"));
+            }
+            rows.push(row);
         }
         Ok(Self { rows })
     }
@@ -117,6 +124,9 @@ impl Row {
         let (Some(user), Some(hash)) = (user, hash) else {
             return Err("a user and the SHA-256 of a token are expected");
         };
+        if !is_name(user) {
+            return Err("the user is none that a caller may have");
+        }
         let hash = hash_from_hex(hash).ok_or("the hash has not 64 hexadecimal digits")?;
         let ends_ms = match words.next() {
             None => None,
@@ -191,6 +201,14 @@ mod tests {
             assert_eq!(error.line, line, "{text}");
             assert!(!error.to_string().contains("ann"), "{error}");
         }
+        for user in ["\u{1b}[31mann", "a\0nn", &"n".repeat(256)] {
+            let error = Tokens::read(&format!("\n{user} {SECRET}")).unwrap_err();
+            assert_eq!(error.line, 2, "{error}");
+        }
+        let twice = Tokens::read(&format!("ann {SECRET}\nbob {SECRET}\n")).unwrap_err();
+        assert_eq!(twice.line, 2, "{twice}");
+        let marked = Tokens::read(&format!("\u{feff}ann {SECRET}")).unwrap();
+        assert_eq!(marked.user("secret", 0), Some("ann"));
         let long = format!("ann {SECRET} 1 2");
         assert!(Tokens::read(&long).is_err());
         let end = format!("ann {SECRET} tomorrow");

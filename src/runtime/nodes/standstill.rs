@@ -207,7 +207,7 @@ impl Standstill {
             AttemptScope::Among(..) => false,
         });
         known.is_some_and(|known| {
-            known.times += 1;
+            known.times = known.times.saturating_add(1);
             ledger.looks().repeat(&known.moved.looks, 1);
             ledger.looks().repeat_limits(&known.moved.limits);
             true
@@ -226,7 +226,7 @@ impl Standstill {
             matches!(known.scope, AttemptScope::Among(of, by) if (of, by) == (partition, collected))
         });
         known.is_some_and(|known| {
-            known.times += 1;
+            known.times = known.times.saturating_add(1);
             ledger.looks().repeat(&known.moved.looks, 1);
             ledger.looks().repeat_limits(&known.moved.limits);
             true
@@ -323,8 +323,8 @@ impl Standstill {
     /// Counts a known attempt so many times; its counters follow with [`Self::apply_counted`].
     pub(in crate::runtime) fn count_many(&mut self, nodes: &CountedNodes) {
         let known = &mut self.known[nodes.attempt];
-        known.times += nodes.count;
-        known.uncounted += nodes.count;
+        known.times = known.times.saturating_add(nodes.count);
+        known.uncounted = known.uncounted.saturating_add(nodes.count);
         if self.pending_notices.last() != Some(&nodes.attempt) {
             self.pending_notices.push(nodes.attempt);
         }
@@ -461,7 +461,9 @@ impl Standstill {
             return 0;
         }
         for (of, kept) in keys {
-            ledger.looks().keep_reservations(of, kept * times);
+            ledger
+                .looks()
+                .keep_reservations(of, kept.saturating_mul(times));
         }
         self.stays.test_again();
         let rounds = u64::from(times.unsigned_abs());

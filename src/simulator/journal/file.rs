@@ -16,7 +16,13 @@ const VERSION: u32 = 1;
 const LONGEST: u64 = 64 << 20;
 
 /// Most bytes that a file may inflate to.
-const INFLATED: u64 = 16 << 30;
+const INFLATED: u64 = 4 << 30;
+
+/// Most calls of a file, which bounds the memory that short lines take.
+const MOST_CALLS: usize = 1 << 25;
+
+/// Characters of an input's own words in a message.
+pub(super) const SHOWN: usize = 300;
 
 /// A state as the calls that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,28 +44,77 @@ pub enum SnapshotError {
     /// The file is something else.
     Foreign(String),
     /// The file was written by a newer version.
-    Newer(u32),
+    Newer(u64),
     /// The head is wrong.
     Head(String),
-    /// A line is wrong, counted from 1.
-    Line(usize, String),
+    /// A line is wrong.
+    Line {
+        /// From 1.
+        line: usize,
+        /// The byte within the line, from 1, where it is known.
+        column: Option<usize>,
+        /// What is wrong.
+        what: String,
+    },
+    /// The compressed bytes are broken behind so many calls.
+    Broken(usize, String),
     /// The file ends after so many calls without its end.
     Truncated(usize),
+    /// The file holds more than is read of any.
+    TooLarge(String),
     /// The calls lead to another state than the one that was saved.
     OtherState,
 }
 
+impl SnapshotError {
+    /// Line and column from 1, where the error has a place.
+    #[must_use]
+    pub const fn place(&self) -> Option<(usize, Option<usize>)> {
+        match self {
+            Self::Head(_) => Some((1, None)),
+            Self::Line { line, column, .. } => Some((*line, *column)),
+            _ => None,
+        }
+    }
+
+    /// What serde found wrong with a line.
+    fn json(line: usize, error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        let what = text
+            .rsplit_once(" at line ")
+            .map_or(&*text, |(what, _)| what);
+        Self::Line {
+            line,
+            column: Some(error.column()).filter(|&column| column > 0),
+            what: what.chars().take(SHOWN).collect(),
+        }
+    }
+
+    fn line(line: usize, what: &str) -> Self {
+        Self::Line {
+            line,
+            column: None,
+            what: what.to_owned(),
+        }
+    }
+}
+
+/// What is wrong, without the [place](SnapshotError::place).
 impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(error) => f.write_str(error),
+            Self::Io(what) | Self::Head(what) | Self::Line { what, .. } | Self::TooLarge(what) => {
+                f.write_str(what)
+            }
             Self::Foreign(what) => write!(f, "it is no snapshot of capsched: {what}"),
             Self::Newer(version) => write!(
                 f,
                 "it has version {version}, and this program reads up to {VERSION}; use a newer capsched"
             ),
-            Self::Head(what) => write!(f, "line 1: {what}"),
-            Self::Line(line, what) => write!(f, "line {line}: {what}"),
+            Self::Broken(calls, what) => write!(
+                f,
+                "its compressed bytes are broken after {calls} calls ({what}); save it again"
+            ),
             Self::Truncated(calls) => {
                 write!(f, "it is cut off after {calls} calls; save it again")
             }
@@ -74,11 +129,11 @@ impl std::error::Error for SnapshotError {}
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct First {
     capsched: String,
     version: u32,
-    #[serde(default)]
-    head: Option<SnapshotHead>,
+    head: SnapshotHead,
 }
 
 /// The last line.
@@ -105,13 +160,19 @@ impl StateSnapshot {
     ///
     /// # Errors
     ///
-    /// When writing fails.
+    /// When writing fails, or the calls are more than can be read again.
     pub fn write<W: Write>(&self, into: W) -> std::io::Result<W> {
+        if self.calls.len() > MOST_CALLS {
+            let what = format!("more than {MOST_CALLS} calls; save an earlier moment");
+            return Err(std::io::Error::other(what));
+        }
         let mut into = zstd::Encoder::new(into, 3)?;
+        // A flipped bit would be another snapshot.
+        into.include_checksum(true)?;
         let first = First {
             capsched: "snapshot".to_owned(),
             version: VERSION,
-            head: Some(self.head.clone()),
+            head: self.head.clone(),
         };
         writeln!(into, "{}", serde_json::to_string(&first)?)?;
         for call in &self.calls {
@@ -131,8 +192,8 @@ impl StateSnapshot {
     ///
     /// As [`SnapshotError`].
     pub fn read(from: impl Read) -> Result<Self, SnapshotError> {
-        let foreign = |error: std::io::Error| SnapshotError::Foreign(error.to_string());
-        let packed = zstd::Decoder::new(from).map_err(foreign)?;
+        let packed =
+            zstd::Decoder::new(from).map_err(|error| SnapshotError::Io(error.to_string()))?;
         let mut lines = SnapshotLines {
             from: BufReader::new(packed.take(INFLATED)),
             number: 0,
@@ -147,7 +208,14 @@ impl StateSnapshot {
                 let state = lines.end(&line, calls.len())?;
                 return Ok(Self { head, calls, state });
             }
-            calls.push(lines.parsed(&line)?);
+            if calls.len() == MOST_CALLS {
+                let what = format!("it holds more than {MOST_CALLS} calls");
+                return Err(SnapshotError::TooLarge(what));
+            }
+            let call: Call = lines.parsed(&line)?;
+            let wrong = |what: String| SnapshotError::line(lines.number, &what);
+            call.check().map_err(wrong)?;
+            calls.push(call);
         }
     }
 
@@ -173,72 +241,109 @@ fn head_of(line: Option<&str>) -> Result<SnapshotHead, SnapshotError> {
     let Some(line) = line else {
         return Err(SnapshotError::Foreign("it is empty".to_owned()));
     };
-    let about: serde_json::Value = serde_json::from_str(line)
-        .map_err(|error| SnapshotError::Foreign(format!("line 1: {error}")))?;
+    let about: serde_json::Value = serde_json::from_str(line).map_err(|error| {
+        let shown = SnapshotError::json(1, &error).to_string();
+        SnapshotError::Foreign(format!("its first line is no JSON ({shown})"))
+    })?;
     if about["capsched"] != "snapshot" {
-        let what = "line 1 does not say so".to_owned();
+        let what = "its first line does not say so".to_owned();
         return Err(SnapshotError::Foreign(what));
     }
-    let version = about["version"].as_u64().unwrap_or(0);
-    if version > u64::from(VERSION) {
-        return Err(SnapshotError::Newer(
-            u32::try_from(version).unwrap_or(u32::MAX),
-        ));
+    match about["version"].as_u64() {
+        Some(version) if version > u64::from(VERSION) => return Err(SnapshotError::Newer(version)),
+        Some(0) => return Err(SnapshotError::Head("there is no version 0".to_owned())),
+        _ => {}
+    }
+    // serde takes a list for a struct.
+    if !about["head"].is_object() {
+        let what = "head is missing, or no object".to_owned();
+        return Err(SnapshotError::Head(what));
     }
     let first: First =
-        serde_json::from_value(about).map_err(|error| SnapshotError::Head(error.to_string()))?;
-    let missing = || SnapshotError::Head("head is missing".to_owned());
-    first.head.ok_or_else(missing)
+        serde_json::from_str(line).map_err(|error| SnapshotError::json(1, &error))?;
+    Ok(first.head)
 }
 
-/// SnapshotLines of bounded length, counted.
+/// Lines of bounded length, counted.
 struct SnapshotLines<R> {
-    from: R,
+    from: BufReader<std::io::Take<R>>,
     number: usize,
 }
 
-impl<R: BufRead> SnapshotLines<R> {
+impl<R: Read> SnapshotLines<R> {
     /// The next line; nothing at the end. `calls`: how many were read, for a file that is cut off.
     fn next(&mut self, calls: usize) -> Result<Option<String>, SnapshotError> {
         let mut line = Vec::new();
         let mut within = (&mut self.from).take(LONGEST);
         let read = within.read_until(b'\n', &mut line);
-        let read = read.map_err(|error| match (self.number, error.kind()) {
-            (_, std::io::ErrorKind::UnexpectedEof) => SnapshotError::Truncated(calls),
-            (0, _) => SnapshotError::Foreign(error.to_string()),
-            _ => SnapshotError::Io(format!("line {}: {error}", self.number + 1)),
-        })?;
+        let read = read.map_err(|error| self.unread(&error, calls))?;
         if read == 0 {
             return Ok(None);
         }
         self.number += 1;
         if line.pop() != Some(b'\n') {
-            return Err(SnapshotError::Truncated(calls));
+            return Err(self.unended(read, calls));
         }
         let text = String::from_utf8(line);
-        text.map(Some)
-            .map_err(|_| SnapshotError::Line(self.number, "it is no UTF-8".to_owned()))
+        let wrong = |error: std::string::FromUtf8Error| SnapshotError::Line {
+            line: self.number,
+            column: Some(error.utf8_error().valid_up_to() + 1),
+            what: "it is no UTF-8".to_owned(),
+        };
+        text.map(Some).map_err(wrong)
+    }
+
+    /// Why nothing more could be read.
+    fn unread(&self, error: &std::io::Error, calls: usize) -> SnapshotError {
+        if error.raw_os_error().is_some() {
+            return SnapshotError::Io(error.to_string());
+        }
+        match (self.number, error.kind()) {
+            (_, std::io::ErrorKind::UnexpectedEof) => SnapshotError::Truncated(calls),
+            (0, _) => {
+                let what = format!("it is not compressed with zstd ({error})");
+                SnapshotError::Foreign(what)
+            }
+            _ => SnapshotError::Broken(calls, error.to_string()),
+        }
+    }
+
+    /// Why a line of so many bytes has no end.
+    fn unended(&self, bytes: usize, calls: usize) -> SnapshotError {
+        if self.from.get_ref().limit() == 0 {
+            let what = format!("it inflates to more than {INFLATED} bytes");
+            return SnapshotError::TooLarge(what);
+        }
+        if u64::try_from(bytes).is_ok_and(|bytes| bytes == LONGEST) {
+            let what = format!("it is longer than {LONGEST} bytes");
+            return SnapshotError::line(self.number, &what);
+        }
+        SnapshotError::Truncated(calls)
     }
 
     fn parsed<T: for<'de> Deserialize<'de>>(&self, line: &str) -> Result<T, SnapshotError> {
-        serde_json::from_str(line)
-            .map_err(|error| SnapshotError::Line(self.number, error.to_string()))
+        // serde takes a list for a struct.
+        if !line.trim_start().starts_with('{') {
+            return Err(SnapshotError::line(self.number, "it is no JSON object"));
+        }
+        serde_json::from_str(line).map_err(|error| SnapshotError::json(self.number, &error))
     }
 
     /// The fingerprint of the last line, behind which nothing follows.
     fn end(&mut self, line: &str, calls: usize) -> Result<u64, SnapshotError> {
         let last: Last = self.parsed(line)?;
-        let wrong = |what: &str| SnapshotError::Line(self.number, what.to_owned());
+        let wrong = |what: &str| SnapshotError::line(self.number, what);
         if last.end != calls {
             return Err(wrong("the number of calls is another one"));
         }
-        let state = u64::from_str_radix(&last.state, 16);
-        let state = state.map_err(|_| wrong("state is no hexadecimal number"))?;
+        let digits = last.state.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let state = u64::from_str_radix(&last.state, 16).ok().filter(|_| digits);
+        let state = state.ok_or_else(|| wrong("state is no hexadecimal number"))?;
         match self.next(calls)? {
             None => Ok(state),
-            Some(_) => Err(SnapshotError::Line(
+            Some(_) => Err(SnapshotError::line(
                 self.number,
-                "something follows the end".to_owned(),
+                "something follows the end",
             )),
         }
     }

@@ -1,10 +1,12 @@
 //! The head of a snapshot: the configuration and the mode that its calls were made under.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::file::SnapshotError;
+use super::file::{SHOWN, SnapshotError};
 use crate::api::{Engine, ModeKind, PartitionSpec, Reference, Stepped};
 use crate::config::{self, Loaded, Options, Properties};
 
@@ -33,8 +35,10 @@ pub struct SnapshotHead {
     /// Names of the resource types in their order.
     pub types: Vec<String>,
     /// Properties of the site.
+    #[serde(deserialize_with = "each_once")]
     pub site: BTreeMap<String, String>,
     /// Properties of the scheduler.
+    #[serde(deserialize_with = "each_once")]
     pub scheduler: BTreeMap<String, String>,
     /// Labels of the cluster, and whether each is exclusive.
     pub labels: Vec<(String, bool)>,
@@ -68,7 +72,7 @@ impl SnapshotHead {
         let reference: Reference = self
             .reference
             .parse()
-            .map_err(|_| self.wrong(&format!("reference: there is no {}", self.reference)))?;
+            .map_err(|_| self.wrong(&format!("reference: there is no `{}`", self.reference)))?;
         let options = Options {
             resource_types: Some(self.types.clone()),
             reference,
@@ -81,7 +85,7 @@ impl SnapshotHead {
     }
 
     fn wrong(&self, what: &str) -> SnapshotError {
-        SnapshotError::Head(what.chars().take(300).collect())
+        SnapshotError::Head(what.chars().take(SHOWN).collect())
     }
 
     /// The mode.
@@ -96,7 +100,21 @@ impl SnapshotHead {
             ModeKind::Global,
         ];
         let found = all.into_iter().find(|mode| mode.name() == self.mode);
-        found.ok_or_else(|| self.wrong(&format!("mode: there is no {}", self.mode)))
+        found.ok_or_else(|| self.wrong(&format!("mode: there is no `{}`", self.mode)))
+    }
+
+    /// Refuses labels that no cluster has: the engine takes what it is given.
+    fn check_labels(&self) -> Result<(), SnapshotError> {
+        let mut seen = BTreeSet::new();
+        for (name, _) in &self.labels {
+            if name.is_empty() {
+                return Err(self.wrong("labels: the default partition has no name and is none"));
+            }
+            if !seen.insert(name) {
+                return Err(self.wrong(&format!("labels: `{name}` stands there twice")));
+            }
+        }
+        Ok(())
     }
 
     /// An engine before the first call.
@@ -106,6 +124,7 @@ impl SnapshotHead {
     /// As [`Self::loaded`] and [`Self::mode`].
     pub fn engine(&self) -> Result<Stepped, SnapshotError> {
         let loaded = self.loaded()?;
+        self.check_labels()?;
         let label = |(name, exclusive): &(String, bool)| PartitionSpec {
             name: name.clone(),
             exclusive: *exclusive,
@@ -126,4 +145,28 @@ impl SnapshotHead {
         }
         Ok(engine)
     }
+}
+
+/// Reads properties of which none is named twice; by itself the later value would win.
+fn each_once<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+    struct Pairs;
+    impl<'de> Visitor<'de> for Pairs {
+        type Value = BTreeMap<String, String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("properties by name")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+            let mut pairs = BTreeMap::new();
+            while let Some((key, value)) = from.next_entry::<String, String>()? {
+                if pairs.contains_key(&key) {
+                    return Err(A::Error::custom(format!("`{key}` stands there twice")));
+                }
+                pairs.insert(key, value);
+            }
+            Ok(pairs)
+        }
+    }
+    from.deserialize_map(Pairs)
 }

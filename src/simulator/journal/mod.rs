@@ -4,6 +4,7 @@
 //! to a moment are therefore the state at that moment, exactly: what comes next is decided equally.
 
 mod call;
+mod check;
 mod file;
 mod gang_call;
 mod head;

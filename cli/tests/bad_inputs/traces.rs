@@ -1,6 +1,5 @@
 //! Broken traces and broken command lines: the rows H and I of the catalogue of bad inputs, each
 //! run through the command itself. Every row ends with its exit code and names place and value.
-#![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
