@@ -22,9 +22,13 @@ import org.apache.hadoop.yarn.server.scheduler.SchedulerRequestKey;
 
 /** The scheduler under judgement. */
 final class RecordingScheduler extends CapacityScheduler {
+  /** A step in which so many proposals in a row change nothing never ends. */
+  private static final int ENDLESS = 10_000;
+
   private final Amounts amounts;
   private Stage stage;
   private ArrayNode decisions = JsonNodeFactory.instance.arrayNode();
+  private int refusedInRow;
 
   RecordingScheduler(Amounts amounts) {
     this.amounts = amounts;
@@ -38,6 +42,7 @@ final class RecordingScheduler extends CapacityScheduler {
   ArrayNode take() {
     ArrayNode taken = decisions;
     decisions = JsonNodeFactory.instance.arrayNode();
+    refusedInRow = 0;
     return taken;
   }
 
@@ -45,8 +50,11 @@ final class RecordingScheduler extends CapacityScheduler {
   public void submitResourceCommitRequest(Resource cluster, CSAssignment assignment) {
     ResourceCommitRequest<FiCaSchedulerApp, FiCaSchedulerNode> request =
         createResourceCommitRequest(assignment);
-    if (request != null) {
-      tryCommit(cluster, request, true);
+    boolean accepted = request != null && tryCommit(cluster, request, true);
+    refusedInRow = accepted ? 0 : refusedInRow + 1;
+    if (refusedInRow >= ENDLESS) {
+      // A heartbeat proposes on as long as what was proposed last was no OFF_SWITCH container.
+      throw new IllegalStateException("the heartbeat never ends: each proposal is refused");
     }
   }
 
