@@ -141,7 +141,7 @@ fn files_that_hold_something_else_are_named() {
             ..files.clone()
         },
         TlsFiles {
-            client_ca: Some(broken.clone()),
+            client_ca: Some(broken),
             ..files.clone()
         },
         TlsFiles {
@@ -150,7 +150,7 @@ fn files_that_hold_something_else_are_named() {
         },
         TlsFiles {
             key: own.give("another").key,
-            ..files.clone()
+            ..files
         },
     ] {
         let problem = Serving::listen(&options(files.clone())).unwrap_err();

@@ -57,6 +57,7 @@ fn refused(folder: &Path, name: &str, bytes: &[u8], words: &[&str]) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one row a file")]
 fn files_of_another_kind_and_broken_bytes_are_refused() {
     let (folder, text) = saved("snapshot-bytes");
     let whole = packed(text.as_bytes());
@@ -177,6 +178,7 @@ fn a_flipped_bit_is_never_another_snapshot() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one row a head")]
 fn heads_that_no_run_has_are_refused() {
     let (folder, text) = saved("snapshot-heads");
     let with = |old: &str, new: &str| {
