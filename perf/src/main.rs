@@ -6,6 +6,7 @@
 mod baselines;
 mod beside;
 mod calibrate;
+mod callers;
 mod calm;
 mod check;
 mod churn;
@@ -101,6 +102,8 @@ enum Command {
     Probe(probe::Args),
     /// Measures simpler designs beside ours.
     Baselines(baselines::Args),
+    /// Measures how long each call of the API, at its largest size, holds another caller.
+    Callers(callers::Args),
     /// Loads a large cluster and reports peak memory.
     Memory(memory::Args),
 }
@@ -213,6 +216,7 @@ fn main() -> Result<()> {
         Some(Command::List) => list(),
         Some(Command::Probe(args)) => probe::run(&args),
         Some(Command::Baselines(args)) => baselines::run(&args),
+        Some(Command::Callers(args)) => callers::run(&args),
         Some(Command::Memory(args)) => memory::run(&args),
         None => canonical(),
     }

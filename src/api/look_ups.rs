@@ -2,13 +2,18 @@
 //! what it shows, where [`Threaded::state`] costs everything.
 
 use super::view::{AppView, NodeView, QueueView};
-use super::viewer::Viewer;
-use crate::commit::EventCounts;
-use crate::id::{ApplicationId, NodeName};
+use super::viewer::{Viewer, live_of};
+use crate::commit::{EventCounts, Ledger};
+use crate::id::{ApplicationId, NodeName, NodeSlot};
 use crate::runtime::{CallError, Threaded};
 
 /// Rows that one call of a cursor shows at most.
 const PAGE: usize = 1024;
+
+fn node_of(ledger: &Ledger, node: NodeSlot) -> NodeView {
+    let viewer = Viewer::of(ledger.state());
+    viewer.node(node, viewer.node_queue(ledger, node))
+}
 
 impl Threaded {
     /// One live application; nothing when there is none of that number.
@@ -30,7 +35,7 @@ impl Threaded {
     pub fn app(&self, id: ApplicationId) -> Result<Option<AppView>, CallError> {
         self.inspect(move |ledger| {
             let slot = ledger.app(id)?;
-            Some(Viewer::of(ledger).app(ledger, slot))
+            Some(Viewer::of(ledger.state()).app(slot, live_of(ledger, slot)))
         })
     }
 
@@ -41,7 +46,7 @@ impl Threaded {
     /// As [`Self::app`].
     pub fn node(&self, name: &NodeName) -> Result<Option<NodeView>, CallError> {
         let name = name.clone();
-        self.inspect(move |ledger| Some(Viewer::of(ledger).node(ledger, ledger.node(&name)?)))
+        self.inspect(move |ledger| Some(node_of(ledger, ledger.node(&name)?)))
     }
 
     /// One queue by its full path, or by a name that no other queue has.
@@ -51,7 +56,7 @@ impl Threaded {
     /// As [`Self::app`].
     pub fn queue(&self, name: &str) -> Result<Option<QueueView>, CallError> {
         let name = name.to_owned();
-        self.inspect(move |ledger| Some(Viewer::of(ledger).queue(ledger.queue(&name)?)))
+        self.inspect(move |ledger| Some(Viewer::of(ledger.state()).queue(ledger.queue(&name)?)))
     }
 
     /// Live applications in order of their ids behind one of them, 1,024 at most and no more than `most`. With
@@ -88,9 +93,10 @@ impl Threaded {
         self.inspect(move |ledger| {
             let apps = ledger.apps_by_id();
             let from = behind.map_or(0, |behind| apps.partition_point(|&(id, _)| id <= behind));
-            let viewer = Viewer::of(ledger);
+            let viewer = Viewer::of(ledger.state());
             let page = apps[from..].iter().take(most.min(PAGE));
-            page.map(|&(_, slot)| viewer.app(ledger, slot)).collect()
+            page.map(|&(_, slot)| viewer.app(slot, live_of(ledger, slot)))
+                .collect()
         })
     }
 
@@ -106,11 +112,10 @@ impl Threaded {
     ) -> Result<Vec<NodeView>, CallError> {
         let behind = behind.cloned();
         self.inspect(move |ledger| {
-            let viewer = Viewer::of(ledger);
             let later = |name: &NodeName| behind.as_ref().is_none_or(|behind| name > behind);
             let nodes = ledger.nodes_by_name().filter(|(name, _)| later(name));
             let page = nodes.take(most.min(PAGE));
-            page.map(|(_, slot)| viewer.node(ledger, slot)).collect()
+            page.map(|(_, slot)| node_of(ledger, slot)).collect()
         })
     }
 

@@ -21,6 +21,7 @@ mod stepped;
 mod user_limit;
 mod view;
 mod viewer;
+mod whole_state;
 
 pub use crate::cluster::{AttributeError, AttributeMapping, Attributes, NodeState};
 pub use crate::commit::{

@@ -9,7 +9,6 @@ use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, QueueSlot};
 use crate::policy::last_user_limit;
 use crate::queue::{App, AppStage, Queue, QueueKind, QueuePart, QueueState, User};
 use crate::resource::ResourceVector;
-use crate::runtime::CallError;
 use crate::snapshot::State;
 
 /// The word for where an application stands.
@@ -27,19 +26,12 @@ impl StateView {
     /// The state of a ledger. Cost: proportional to everything in it.
     #[must_use]
     pub fn of(ledger: &Ledger) -> Self {
-        Viewer::of(ledger).view(ledger)
-    }
-}
-
-impl crate::runtime::Threaded {
-    /// The whole state at one moment, as the committer sees it. Cost: proportional to everything
-    /// there is, in the committer's time.
-    ///
-    /// # Errors
-    ///
-    /// Once the engine has shut down, and from inside a closure that looks at the ledger.
-    pub fn state(&self) -> Result<StateView, CallError> {
-        self.inspect(StateView::of)
+        let viewer = Viewer::of(ledger.state());
+        let nodes = ledger.nodes_by_name();
+        let nodes = nodes.map(|(_, node)| viewer.node(node, viewer.node_queue(ledger, node)));
+        let apps = ledger.apps_by_id().into_iter();
+        let apps = apps.map(|(_, app)| viewer.app(app, live_of(ledger, app)));
+        viewer.view(nodes.collect(), apps.collect())
     }
 }
 
@@ -49,16 +41,18 @@ pub(super) struct Viewer<'a> {
 }
 
 impl<'a> Viewer<'a> {
-    pub(super) fn of(ledger: &'a Ledger) -> Self {
+    pub(super) fn of(state: &'a State) -> Self {
         Self {
-            state: ledger.state(),
-            types: ledger.state().calculator.types(),
+            state,
+            types: state.calculator.types(),
         }
     }
 }
 
 impl Viewer<'_> {
-    fn view(&self, ledger: &Ledger) -> StateView {
+    /// Everything, with views of the nodes and of the applications in order of their ids.
+    pub(super) fn view(&self, mut nodes: Vec<NodeView>, apps: Vec<AppView>) -> StateView {
+        nodes.sort_by(|a, b| a.node.cmp(&b.node));
         let state = self.state;
         let existing: Vec<_> = state
             .partition_ids()
@@ -76,23 +70,9 @@ impl Viewer<'_> {
                 .into_iter()
                 .map(|queue| self.queue(queue))
                 .collect(),
-            nodes: self.nodes(ledger),
-            apps: ledger
-                .apps_by_id()
-                .into_iter()
-                .map(|(_, app)| self.app(ledger, app))
-                .collect(),
+            nodes,
+            apps,
         }
-    }
-
-    /// Nodes by the text of their names.
-    fn nodes(&self, ledger: &Ledger) -> Vec<NodeView> {
-        let mut nodes: Vec<_> = ledger
-            .nodes_by_name()
-            .map(|(_, node)| self.node(ledger, node))
-            .collect();
-        nodes.sort_by(|a, b| a.node.cmp(&b.node));
-        nodes
     }
 
     fn name(&self, partition: PartitionId) -> String {
@@ -207,7 +187,16 @@ impl Viewer<'_> {
         }
     }
 
-    pub(super) fn node(&self, ledger: &Ledger, slot: NodeSlot) -> NodeView {
+    /// The opportunistic containers of a node.
+    pub(super) fn node_queue(&self, ledger: &Ledger, slot: NodeSlot) -> Option<NodeQueueView> {
+        ledger.node_queue(slot).map(|queue| NodeQueueView {
+            queued: queue.length(),
+            started: queue.started(),
+            used: self.amounts(&queue.used()),
+        })
+    }
+
+    pub(super) fn node(&self, slot: NodeSlot, opportunistic: Option<NodeQueueView>) -> NodeView {
         let node = &self.state.nodes[slot];
         let mut killable: Vec<_> = node.killable.iter().map(|k| pair(k.container)).collect();
         killable.sort_unstable();
@@ -223,15 +212,12 @@ impl Viewer<'_> {
                 .reserved
                 .map(|held| [self.state.apps[held.app].id.sequence, held.number]),
             killable,
-            opportunistic: ledger.node_queue(slot).map(|queue| NodeQueueView {
-                queued: queue.length(),
-                started: queue.started(),
-                used: self.amounts(&queue.used()),
-            }),
+            opportunistic,
         }
     }
 
-    pub(super) fn app(&self, ledger: &Ledger, slot: AppSlot) -> AppView {
+    /// An application with the numbers of its live containers.
+    pub(super) fn app(&self, slot: AppSlot, live: Vec<u32>) -> AppView {
         let app: &App = &self.state.apps[slot];
         let mut held: Vec<_> = app
             .keys
@@ -248,13 +234,16 @@ impl Viewer<'_> {
             pending: self.by_partition(|p| app.part(p).pending.get()),
             used: self.by_partition(|p| app.part(p).used.get()),
             reserved: self.by_partition(|p| app.part(p).reserved.get()),
-            live: ledger
-                .live_containers(slot)
-                .map(|container| container.id.number)
-                .collect(),
+            live,
             reserved_containers: held,
         }
     }
+}
+
+/// The numbers of the live containers of an application.
+pub(super) fn live_of(ledger: &Ledger, app: AppSlot) -> Vec<u32> {
+    let live = ledger.live_containers(app);
+    live.map(|container| container.id.number).collect()
 }
 
 fn pair(id: ContainerId) -> [u32; 2] {

@@ -1,9 +1,14 @@
 //! Attributes of nodes: names, values, and how mappings change them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Characters of a prefix, a name or a value at most.
 const MAX_LENGTH: usize = 255;
+
+/// Attributes of one node, and of one mapping, at most.
+// Differs: the reference has no bound.
+const MOST: usize = 1000;
 
 /// How a mapping changes the attributes of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +37,8 @@ pub enum AttributeError {
     Name(String),
     /// The value has other characters than letters, digits, `-`, `_` and `.`, or is too long.
     Value(String),
+    /// The mapping has so many attributes, or the node would, which are more than 1,000.
+    TooMany(usize),
 }
 
 impl fmt::Display for AttributeError {
@@ -40,6 +47,9 @@ impl fmt::Display for AttributeError {
             Self::Prefix(text) => ("prefix", text),
             Self::Name(text) => ("name", text),
             Self::Value(text) => ("value", text),
+            Self::TooMany(number) => {
+                return write!(f, "{number} node attributes are more than {MOST}");
+            }
         };
         write!(f, "`{text}` cannot be the {what} of a node attribute")
     }
@@ -61,6 +71,9 @@ pub fn map_attributes(
     mapping: &AttributeMapping,
     attributes: &[(String, String)],
 ) -> Result<(), AttributeError> {
+    if attributes.len() > MOST {
+        return Err(AttributeError::TooMany(attributes.len()));
+    }
     let mapped = attributes
         .iter()
         .map(|(name, value)| checked(name, value))
@@ -68,22 +81,25 @@ pub fn map_attributes(
     if mapped.is_empty() {
         return Ok(());
     }
-    let is_mapped = |name: &str| mapped.iter().any(|(other, _)| other == name);
+    let mut changed = present.clone();
     match mapping {
         AttributeMapping::Add => {}
         AttributeMapping::Remove => {
-            present.retain(|(name, _)| !is_mapped(name));
+            let names: BTreeSet<&str> = mapped.iter().map(|(name, _)| name.as_str()).collect();
+            present.retain(|(name, _)| !names.contains(name.as_str()));
             return Ok(());
         }
         AttributeMapping::Replace { prefix } => {
-            present.retain(|(name, _)| !prefix.is_empty() && prefix_of(name) != prefix);
+            changed.retain(|(name, _)| !prefix.is_empty() && prefix_of(name) != prefix);
         }
     }
-    for (name, value) in mapped {
-        if !present.iter().any(|(other, _)| *other == name) {
-            present.push((name, value));
-        }
+    let mut names: BTreeSet<String> = changed.iter().map(|(name, _)| name.clone()).collect();
+    let new = |(name, _): &(String, String)| names.insert(name.clone());
+    changed.extend(mapped.into_iter().filter(new));
+    if changed.len() > MOST {
+        return Err(AttributeError::TooMany(changed.len()));
     }
+    *present = changed;
     Ok(())
 }
 
@@ -170,6 +186,32 @@ mod tests {
             "rm.yarn.io/os=other",
         );
         assert_eq!(found, pairs("nm.yarn.io/os=linux"));
+    }
+
+    #[test]
+    fn a_node_has_a_bounded_number_of_attributes() {
+        let numbered = |from: usize, to: usize| -> Attributes {
+            let one = |number| (format!("a/n{number}"), "v".to_owned());
+            (from..to).map(one).collect()
+        };
+        let mut present = Attributes::new();
+        map_attributes(&mut present, &AttributeMapping::Add, &numbered(0, 1000)).unwrap();
+        assert_eq!(present.len(), 1000);
+        let more = [numbered(1000, 1001), numbered(0, 1001)];
+        for more in more {
+            let refused = map_attributes(&mut present, &AttributeMapping::Add, &more);
+            assert_eq!(refused, Err(AttributeError::TooMany(1001)));
+            assert_eq!(present, numbered(0, 1000));
+        }
+        map_attributes(&mut present, &replace("a"), &numbered(500, 1500)).unwrap();
+        assert_eq!(present, numbered(500, 1500));
+        map_attributes(
+            &mut present,
+            &AttributeMapping::Remove,
+            &numbered(501, 1500),
+        )
+        .unwrap();
+        assert_eq!(present, numbered(500, 501));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::event_text;
 use crate::accounting::PlacedIn;
 use crate::commit::proposals::conflict::Conflict;
 use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, SchedulerKey};
@@ -16,7 +17,7 @@ use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// The auxiliary container of a change that was fetched.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuxiliaryContainer {
     /// Its id.
     pub id: ContainerId,
@@ -25,7 +26,26 @@ pub struct AuxiliaryContainer {
 }
 
 /// Something that happened to a container, a reservation or an application.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// ```
+/// use capsched::api::*;
+///
+/// let engine = Engine::builder(example::settings()).start()?;
+/// engine.add_node(NodeSpec::new("n0:8041".parse()?, ResourceVector::of(&[4096, 4])))?;
+/// let app = ApplicationId::new(1);
+/// engine.submit(AppSpec::new(app, "root.a", "ann"))?;
+/// engine.ask(app, AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)]))?;
+/// engine.heartbeat("n0:8041".parse()?, NodeReport::AsExpected)?;
+/// engine.quiesce();
+/// let events = serde_json::to_value(engine.take_events())?;
+/// let allocated = events.as_array().and_then(|all| all.last()).expect("an event");
+/// assert_eq!(allocated["event"], "allocated");
+/// assert_eq!((&allocated["node"], &allocated["key"]["priority"]), (&"n0:8041".into(), &1.into()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum LedgerEvent {
     /// A container was placed.
     Allocated {
@@ -36,14 +56,18 @@ pub enum LedgerEvent {
         /// Its size.
         size: ResourceVector,
         /// Full path of its leaf queue.
+        #[serde(serialize_with = "event_text::text")]
         queue: Arc<str>,
         /// The key that was served.
         key: SchedulerKey,
         /// The level used.
+        #[serde(serialize_with = "event_text::locality")]
         locality: Locality,
         /// The first level asked.
+        #[serde(serialize_with = "event_text::requested")]
         requested: Option<Locality>,
         /// Partition of the node.
+        #[serde(serialize_with = "event_text::partition")]
         partition: PartitionId,
         /// Whether a request without a label borrows idle capacity of the partition.
         borrowed: bool,
@@ -61,10 +85,13 @@ pub enum LedgerEvent {
         /// The key that was served.
         key: SchedulerKey,
         /// The level used.
+        #[serde(serialize_with = "event_text::locality")]
         locality: Locality,
         /// The first level asked.
+        #[serde(serialize_with = "event_text::requested")]
         requested: Option<Locality>,
         /// Partition of the node.
+        #[serde(serialize_with = "event_text::partition")]
         partition: PartitionId,
         /// Whether a request without a label borrows idle capacity of the partition.
         borrowed: bool,
@@ -134,10 +161,12 @@ pub enum LedgerEvent {
         /// Size of the container.
         size: ResourceVector,
         /// What it wanted.
+        #[serde(serialize_with = "event_text::proposal")]
         kind: ProposalKind,
         /// Whether it wanted to keep a reservation.
         again: bool,
         /// Why.
+        #[serde(serialize_with = "event_text::conflict")]
         conflict: Conflict,
     },
     /// The master of an application has its container; the application may ask from now on. An
@@ -294,7 +323,8 @@ impl OpportunisticStep {
 }
 
 /// Why a reservation ended without a container.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum UnreserveReason {
     /// Given up for an allocation elsewhere.
     Exchange,
@@ -335,7 +365,8 @@ impl Ending {
 }
 
 /// How a container ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// By itself.
     Finished,

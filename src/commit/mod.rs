@@ -41,6 +41,7 @@ mod apps;
 mod containers;
 mod event;
 mod event_counts;
+mod event_text;
 mod follow_up_events;
 mod gangs;
 mod leaves;
@@ -60,6 +61,7 @@ pub use apps::lifecycle::{AppError, SubmitError, Submitted};
 pub use apps::operations::{LeafApps, MovedApps};
 pub use containers::container::{Container, ContainerState};
 pub use containers::hand_out::HandOut;
+pub use containers::live_numbers::LiveNumbers;
 pub use containers::preempt::{
     PreemptionProgress, PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts,
 };
@@ -71,7 +73,7 @@ pub use event::{
 pub use event_counts::EventCounts;
 pub use gangs::WaitingGang;
 pub use ledger::{Ledger, PartitionSpec};
-pub use nodes::recovery::Recovered;
+pub use nodes::recovery::{AppRecovery, Recovered, Unclaimed};
 pub use nodes::registration::{HeartbeatReply, NodeError};
 pub use opportunistic::NodeQueue;
 pub(crate) use proposals::batch::LedgerOwner;

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error};
-use serde::ser::{Serialize, Serializer};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::java_order;
 
@@ -280,6 +280,17 @@ pub struct SchedulerKey {
     pub updates: Option<NonZeroU32>,
     /// Allocation request id, chosen by the application.
     pub request_id: i64,
+}
+
+/// As a map with what asks say of it.
+impl Serialize for SchedulerKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("SchedulerKey", 3)?;
+        fields.serialize_field("priority", &self.priority)?;
+        fields.serialize_field("request_id", &self.request_id)?;
+        fields.serialize_field("increases", &self.increases())?;
+        fields.end()
+    }
 }
 
 impl SchedulerKey {

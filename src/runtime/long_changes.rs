@@ -8,11 +8,11 @@
 
 use super::Sequential;
 use crate::commit::{
-    AppError, AskError, LeafApps, MovedApps, NodeError, PreemptionProgress, PreemptionRound,
-    Verdicts,
+    AppError, AppRecovery, AskError, LeafApps, MovedApps, NodeError, PreemptionProgress,
+    PreemptionRound, Recovered, SubmitError, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName};
-use crate::queue::Ask;
+use crate::queue::{AppSpec, Ask};
 
 /// Carries out a part for one application after the other, as far as the budget goes; whether none is left. `part`:
 /// whether the application is done with.
@@ -153,6 +153,58 @@ impl AskOpportunistic {
         }
         let done = engine.place_opportunistic(self.app, budget);
         done.then_some(Ok(()))
+    }
+}
+
+/// Recovers an application, which takes over the containers that nodes reported of it.
+#[derive(Debug)]
+pub(super) struct RecoverApp {
+    app: AppSpec,
+    attempt: u32,
+    master: Option<u32>,
+    /// The containers to come, once the application is there.
+    under_way: Option<AppRecovery>,
+}
+
+impl RecoverApp {
+    pub(super) fn of(app: AppSpec, attempt: u32, master: Option<u32>) -> Self {
+        Self {
+            app,
+            attempt,
+            master,
+            under_way: None,
+        }
+    }
+
+    /// Goes on; what became of the containers, in no order, once none is left.
+    pub(super) fn go_on(
+        &mut self,
+        engine: &mut Sequential,
+        budget: &mut usize,
+    ) -> Option<Result<Recovered, SubmitError>> {
+        engine.note_change();
+        let under_way = match &mut self.under_way {
+            Some(under_way) => under_way,
+            None => {
+                let ledger = &mut engine.ledger;
+                let begun = ledger.begin_app_recovery(&self.app, self.attempt, self.master);
+                match begun {
+                    Ok((_, recovery)) => self.under_way.insert(recovery),
+                    Err(error) => {
+                        engine.follow_up();
+                        return Some(Err(error));
+                    }
+                }
+            }
+        };
+        let is_over = engine.ledger.take_over_part(under_way, budget);
+        engine.follow_up();
+        if !is_over {
+            return None;
+        }
+        self.under_way
+            .take()
+            .map(|recovery| Ok(recovery.into_recovered()))
     }
 }
 

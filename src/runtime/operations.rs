@@ -5,10 +5,10 @@
 use super::handles::command::Command;
 use super::handles::looks::CallError;
 use super::handles::reply::{Reply, answer};
-use super::long_changes::{AskOpportunistic, KillAll, MoveAll, RemoveLabel};
+use super::long_changes::{AskOpportunistic, KillAll, MoveAll, RecoverApp, RemoveLabel};
 use super::{Attempt, Sequential, Threaded};
 use crate::commit::{
-    AppError, AskError, MovedApps, NodeError, PartitionSpec, Recovered, SubmitError,
+    AppError, AskError, MovedApps, NodeError, PartitionSpec, Recovered, SubmitError, Unclaimed,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, Ask, GangAsk, NodeSpec, RunningContainer};
@@ -316,7 +316,11 @@ impl Threaded {
         attempt: u32,
         master: Option<u32>,
     ) -> Result<Recovered, SubmitError> {
-        self.change(move |engine| engine.recover_app(&app, attempt, master))?
+        let mut recovering = RecoverApp::of(app, attempt, master);
+        let recovered = self
+            .change_in_parts(move |engine, budget| recovering.go_on(engine, budget))
+            .unwrap_or_else(|refused| Err(refused.into()));
+        recovered.map(Recovered::sorted)
     }
 
     /// Asks for a gang: its minimum is placed all at once, now or within its time, or not at all. The containers come
@@ -379,7 +383,8 @@ impl Threaded {
     ///
     /// Once the engine has shut down, and from inside a closure that looks at the ledger.
     pub fn finish_recovery(&self) -> Result<Vec<ContainerId>, CallError> {
-        self.change(Sequential::finish_recovery)
+        let unclaimed = self.change(|engine| engine.ledger.take_unclaimed());
+        unclaimed.map(Unclaimed::into_ids)
     }
 
     /// Kills a container. Whether it was live.

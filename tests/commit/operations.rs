@@ -208,11 +208,21 @@ fn a_node_connects_again_with_another_size_as_a_whole() {
             rack: String::new(),
             ..described(of(4096, 4), "gpu")
         },
-        bad,
+        bad.clone(),
     ] {
         assert!(engine.reconnect_node(&wrong).is_err());
         assert_eq!(StateView::of(engine.ledger()), before);
     }
+    let new = NodeSpec {
+        name: node("n7"),
+        partition: String::new(),
+        ..bad
+    };
+    assert!(matches!(
+        engine.add_node(&new),
+        Err(NodeError::Attribute(_))
+    ));
+    assert_eq!(StateView::of(engine.ledger()), before);
     let half = engine.update_node(&node("n1"), of(1024, 1), "unknown");
     assert_eq!(half, Err(NodeError::Label("unknown".to_owned())));
     assert_eq!(StateView::of(engine.ledger()), before);

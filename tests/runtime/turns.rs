@@ -14,13 +14,13 @@ use capsched::config;
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::snapshot::State;
 
-const LONG: ApplicationId = ApplicationId::new(1);
-const FETCHES: ApplicationId = ApplicationId::new(2);
+pub(super) const LONG: ApplicationId = ApplicationId::new(1);
+pub(super) const FETCHES: ApplicationId = ApplicationId::new(2);
 
 /// Items of the long commands about containers, which have to be placed first.
-const CONTAINERS: i32 = 3000;
+pub(super) const CONTAINERS: i32 = 3000;
 
-fn settings() -> TreeSettings {
+pub(super) fn settings() -> TreeSettings {
     let pairs = [
         ("root.queues", "a,b"),
         ("root.a.capacity", "60"),
@@ -45,11 +45,11 @@ fn settings() -> TreeSettings {
     loaded.unwrap().settings
 }
 
-fn node() -> NodeName {
+pub(super) fn node() -> NodeName {
     NodeName::new("n0", 1).unwrap()
 }
 
-fn size() -> ResourceVector {
+pub(super) fn size() -> ResourceVector {
     ResourceVector::of(&[1024, 1])
 }
 
@@ -77,7 +77,10 @@ fn desk_with(containers: i32) -> Desk {
 
 /// Sends a long command and a fetch behind it; turns until the long one is answered, and its answer. The fetch is
 /// answered in the first of them.
-fn beside_a_fetch<T>(desk: &mut Desk, long: impl FnOnce(&Desk) -> DeskAnswer<T>) -> (usize, T) {
+pub(super) fn beside_a_fetch<T>(
+    desk: &mut Desk,
+    long: impl FnOnce(&Desk) -> DeskAnswer<T>,
+) -> (usize, T) {
     let mut answer = long(desk);
     let mut fetch = desk.ask(vec![(FETCHES, AskCall::default())]);
     desk.turn();
@@ -326,7 +329,7 @@ fn all_applications_of_a_leaf_are_ended() {
 }
 
 /// The answer to a command that nothing goes beside.
-fn alone<T>(desk: &mut Desk, call: impl FnOnce(&Desk) -> DeskAnswer<T>) -> T {
+pub(super) fn alone<T>(desk: &mut Desk, call: impl FnOnce(&Desk) -> DeskAnswer<T>) -> T {
     let mut answer = call(desk);
     loop {
         desk.turn();

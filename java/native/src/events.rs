@@ -59,14 +59,6 @@ fn write(writer: &mut Writer, decision: &Decision, types: usize) {
             });
         }
         // Left out before.
-        Decision::Rejected { .. }
-        | Decision::Reserved { .. }
-        | Decision::Unreserved { .. }
-        | Decision::ReservationMoved { .. }
-        | Decision::Updated { .. }
-        | Decision::MasterStarted { .. }
-        | Decision::MasterLost { .. }
-        | Decision::Gang(_)
-        | Decision::Opportunistic(_) => {}
+        _ => {}
     }
 }

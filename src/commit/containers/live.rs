@@ -18,6 +18,8 @@ pub(in crate::commit) struct Live {
     old_gaps: usize,
     /// Number of the first place of the window.
     first: u32,
+    /// How often a container came or went.
+    changes: u32,
     window: VecDeque<ContainerSlot>,
     /// Places of the window that hold a container.
     present: usize,
@@ -70,6 +72,7 @@ impl Live {
 
     /// Adds a container, mostly one with the largest number so far.
     pub(in crate::commit) fn insert(&mut self, number: u32, slot: ContainerSlot) {
+        self.changes = self.changes.wrapping_add(1);
         if self.window.is_empty() && self.old.last().is_none_or(|&(last, _)| last < number) {
             self.first = number;
         }
@@ -106,6 +109,7 @@ impl Live {
 
     /// Removes the container with a number.
     pub(in crate::commit) fn remove(&mut self, number: u32) {
+        self.changes = self.changes.wrapping_add(1);
         let Some(at) = self.place(number) else {
             self.remove_old(number);
             return;
@@ -154,6 +158,22 @@ impl Live {
         }
     }
 
+    /// How often a container came or went, for comparisons.
+    pub(in crate::commit) const fn changes(&self) -> u32 {
+        self.changes
+    }
+
+    /// All numbers, ascending.
+    ///
+    /// Cost: the places of the window and the list, in their order in memory.
+    pub(in crate::commit) fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        let old = self.old.iter().filter(|entry| entry.1 != GAP);
+        let window = (self.first..).zip(&self.window);
+        let window = window.filter(|(_, slot)| **slot != GAP);
+        old.map(|entry| entry.0)
+            .chain(window.map(|(number, _)| number))
+    }
+
     /// All containers by number.
     pub(in crate::commit) fn values(&self) -> impl Iterator<Item = ContainerSlot> + '_ {
         let old = self.old.iter().map(|entry| entry.1);
@@ -182,6 +202,7 @@ mod tests {
                 }
                 prop_assert_eq!(live.get(number), map.get(&number).copied());
                 prop_assert!(live.values().eq(map.values().copied()));
+                prop_assert!(live.numbers().eq(map.keys().copied()));
                 prop_assert!(live.old.len() <= 2 * map.len().max(1));
                 prop_assert!(live.window.len() <= 4 * live.present + SLACK);
             }

@@ -245,6 +245,11 @@ impl Containers {
         }
     }
 
+    /// The list of the live containers of an application.
+    pub(in crate::commit) fn live_list(&self, app: AppSlot) -> &Live {
+        &self.by_app[app.index()].live
+    }
+
     /// Live containers of an application by number.
     pub(in crate::commit) fn live_of(
         &self,

@@ -2,8 +2,9 @@
 //!
 //! Tests: `tests/commit/operations.rs`.
 
-use super::registration::{NodeError, check_rack, check_total, known_label, registered};
-use crate::cluster::{AttributeMapping, NodeState, map_attributes};
+use super::description::{attributes_of, check_rack};
+use super::registration::{NodeError, check_total, known_label, registered};
+use crate::cluster::NodeState;
 use crate::commit::ledger::Ledger;
 use crate::id::NodeName;
 use crate::queue::{EndCause, NodeSpec};
@@ -77,9 +78,7 @@ impl Ledger {
     pub fn reconnect_node(&mut self, spec: &NodeSpec) -> Result<(), NodeError> {
         let slot = registered(&self.registry, &spec.name)?;
         check_rack(&spec.rack)?;
-        let mut attributes = Vec::new();
-        let mapped = map_attributes(&mut attributes, &AttributeMapping::Add, &spec.attributes);
-        mapped.map_err(NodeError::Attribute)?;
+        let attributes = attributes_of(spec)?;
         self.check_update(&spec.name, &spec.total, &spec.partition)?;
         let row = &mut self.state.nodes[slot];
         row.state = NodeState::Running;

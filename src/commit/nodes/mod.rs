@@ -1,5 +1,6 @@
 //! Nodes as the ledger keeps them: registration, loss, reports, overcommitment.
 
+mod description;
 mod labels;
 
 pub(super) mod history;

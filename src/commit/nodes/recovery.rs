@@ -10,6 +10,7 @@
 // As AbstractYarnScheduler.recoverContainersOnNode and CapacityScheduler.addApplicationOnRecovery.
 
 use std::collections::BTreeMap;
+use std::vec;
 
 use super::registration::NodeError;
 use crate::accounting::{FairChange, mark_moved};
@@ -34,12 +35,55 @@ pub struct Recovered {
     pub waiting: Vec<ContainerId>,
 }
 
+impl Recovered {
+    /// The same with all lists ascending.
+    #[must_use]
+    pub fn sorted(mut self) -> Self {
+        for list in [&mut self.taken, &mut self.to_stop, &mut self.waiting] {
+            list.sort_unstable();
+        }
+        self
+    }
+}
+
+/// Containers with their nodes, as those reported them.
+type Reported = Vec<(NodeName, RunningContainer)>;
+
 /// Containers that wait for their applications.
 #[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct Recovery {
     /// Whether applications may still be recovered.
     open: bool,
-    waiting: BTreeMap<ApplicationId, Vec<(NodeName, RunningContainer)>>,
+    waiting: BTreeMap<ApplicationId, Reported>,
+}
+
+/// An application that was recovered, with the containers that it has yet to take over.
+#[derive(Debug)]
+pub struct AppRecovery {
+    left: vec::IntoIter<(NodeName, RunningContainer)>,
+    result: Recovered,
+}
+
+impl AppRecovery {
+    /// What became of the containers so far, in the order in which nodes reported them.
+    #[must_use]
+    pub fn into_recovered(self) -> Recovered {
+        self.result
+    }
+}
+
+/// Containers that nobody claimed.
+#[derive(Debug)]
+pub struct Unclaimed(BTreeMap<ApplicationId, Reported>);
+
+impl Unclaimed {
+    /// Their ids, ascending.
+    #[must_use]
+    pub fn into_ids(self) -> Vec<ContainerId> {
+        let mut ids: Vec<_> = self.0.into_values().flatten().map(|(_, c)| c.id).collect();
+        ids.sort_unstable();
+        ids
+    }
 }
 
 impl Ledger {
@@ -50,11 +94,13 @@ impl Ledger {
 
     /// Ends the recovery; the containers that nobody claimed, ascending, which are to be stopped.
     pub fn finish_recovery(&mut self) -> Vec<ContainerId> {
+        self.take_unclaimed().into_ids()
+    }
+
+    /// Ends the recovery, as [`Self::finish_recovery`]; the list is left to the caller.
+    pub fn take_unclaimed(&mut self) -> Unclaimed {
         self.recovery.open = false;
-        let waiting = std::mem::take(&mut self.recovery.waiting);
-        let mut unclaimed: Vec<_> = waiting.into_values().flatten().map(|(_, c)| c.id).collect();
-        unclaimed.sort_unstable();
-        unclaimed
+        Unclaimed(std::mem::take(&mut self.recovery.waiting))
     }
 
     /// Registers a node with the containers that it runs. What it runs counts even where it has no room for it.
@@ -91,6 +137,22 @@ impl Ledger {
         attempt: u32,
         master: Option<u32>,
     ) -> Result<(AppSlot, Recovered), SubmitError> {
+        let (app, mut recovery) = self.begin_app_recovery(spec, attempt, master)?;
+        self.take_over_part(&mut recovery, &mut { usize::MAX });
+        Ok((app, recovery.into_recovered().sorted()))
+    }
+
+    /// The same, before the application took over any container.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::recover_app`].
+    pub fn begin_app_recovery(
+        &mut self,
+        spec: &AppSpec,
+        attempt: u32,
+        master: Option<u32>,
+    ) -> Result<(AppSlot, AppRecovery), SubmitError> {
         check_new(&self.registry, spec)?;
         let name = named_queue(spec);
         let queue = self.queue(&name);
@@ -121,18 +183,34 @@ impl Ledger {
             let asks = FollowUpEvent::AskForMaster(app, of_master.label);
             self.outbox.follow_up(asks);
         }
-        Ok((app, self.claim_waiting(spec.id)))
+        Ok((app, self.claim_waiting(app)))
     }
 
-    /// Takes over what nodes reported of an application before it was recovered.
-    fn claim_waiting(&mut self, app: ApplicationId) -> Recovered {
-        let mut result = Recovered::default();
-        for (node, container) in self.recovery.waiting.remove(&app).into_iter().flatten() {
-            self.recover_container(&node, container, &mut result);
+    /// Takes over containers of an application that was recovered, as many as the budget has; whether none is left.
+    pub fn take_over_part(&mut self, recovery: &mut AppRecovery, budget: &mut usize) -> bool {
+        while *budget > 0 {
+            let Some((node, container)) = recovery.left.next() else {
+                return true;
+            };
+            *budget -= 1;
+            self.recover_container(&node, container, &mut recovery.result);
         }
-        result.taken.sort_unstable();
-        result.to_stop.sort_unstable();
-        result
+        recovery.left.as_slice().is_empty()
+    }
+
+    /// What nodes reported of an application before it was recovered. New containers get numbers behind all of those.
+    fn claim_waiting(&mut self, app: AppSlot) -> AppRecovery {
+        let row = &mut self.state.apps[app];
+        let waiting = self.recovery.waiting.remove(&row.id).unwrap_or_default();
+        let own = waiting
+            .iter()
+            .filter(|(_, one)| one.id.attempt == row.attempt);
+        let last = own.map(|(_, one)| one.id.number).max().unwrap_or(0);
+        row.next_container = row.next_container.max(last.saturating_add(1));
+        AppRecovery {
+            left: waiting.into_iter(),
+            result: Recovered::default(),
+        }
     }
 
     /// A stopped queue with an application drains, and those above it.

@@ -4,7 +4,10 @@
 
 use std::fmt;
 
-use crate::cluster::{AttributeError, AttributeMapping, Node, NodeState, map_attributes};
+use super::description::{attributes_of, check_rack};
+use crate::cluster::{
+    AttributeError, AttributeMapping, Attributes, Node, NodeState, map_attributes,
+};
 use crate::commit::containers::container::{Container, ContainerState};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::ledger::Ledger;
@@ -122,7 +125,10 @@ impl Ledger {
         check_total(&self.state, &total, &ResourceVector::NONE)?;
         let partition = known_label(&self.registry, &self.state, &spec.partition)?;
         check_rack(&spec.rack)?;
-        let mut node = self.node_of(spec, partition, total);
+        let mut node = Node {
+            attributes: attributes_of(spec)?,
+            ..self.node_of(spec, partition, total)
+        };
         node.labelled |= self.history.was_labelled(&spec.name);
         let departed = self.history.come_back(&spec.name);
         if let Some(slot) = departed {
@@ -166,7 +172,7 @@ impl Ledger {
             containers: 0,
             labelled: partition != PartitionId::DEFAULT,
             default_listed: partition == PartitionId::DEFAULT,
-            attributes: spec.attributes.clone(),
+            attributes: Attributes::new(),
             tags: Vec::new(),
             enforced: false,
         }
@@ -470,16 +476,6 @@ pub(super) fn known_label(
         .partition(label)
         .filter(|&id| state.partitions[id].exists)
         .ok_or_else(|| NodeError::Label(label.to_owned()))
-}
-
-/// Checks the name of a rack.
-pub(super) fn check_rack(rack: &str) -> Result<(), NodeError> {
-    let bad = rack.is_empty() || rack.len() > 256 || rack.contains(char::is_control);
-    if bad || rack == "*" {
-        let clipped = rack.chars().take(64).flat_map(char::escape_debug);
-        return Err(NodeError::Rack(clipped.collect()));
-    }
-    Ok(())
 }
 
 pub(in crate::commit) fn is_registered(state: &State, node: NodeSlot, incarnation: u32) -> bool {

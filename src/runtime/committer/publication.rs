@@ -102,6 +102,11 @@ impl Publication {
         &self.snapshot
     }
 
+    /// The same, for others.
+    pub(in crate::runtime) fn shared(&self) -> StdArc<Snapshot> {
+        StdArc::clone(&self.snapshot)
+    }
+
     /// Changes from outside so far.
     pub(in crate::runtime) fn outside(&self) -> u64 {
         self.outside

@@ -222,6 +222,12 @@ impl<C: Clock> Committer<C> {
                 answer(&reply, self.shows(call));
                 return None;
             }
+            Command::View(query, reply) => {
+                self.publish();
+                query.run(self.engine.settled_ledger());
+                answer(&reply, self.publication.shared());
+                return None;
+            }
             command => command,
         };
         let look = command.is_look();

@@ -14,6 +14,7 @@ use crate::commit::{
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
+use crate::snapshot::Snapshot;
 use crate::sync::{InboxSender, TryRecvError, TrySendError};
 use crate::time::SystemClock;
 
@@ -165,6 +166,8 @@ pub(in crate::runtime) enum Command {
     Change(LedgerChange),
     /// Looks at the ledger.
     Inspect(LedgerQuery),
+    /// Looks at the ledger, and gets a snapshot that shows the same.
+    View(LedgerQuery, Reply<Arc<Snapshot>>),
     /// Answered once every proposer has looked at the present state and found nothing.
     Quiesce(Reply<()>),
     /// Is about what proposers are shown, not about the ledger.
@@ -182,7 +185,10 @@ impl Command {
 
     /// Whether it changes nothing.
     pub(in crate::runtime) fn is_look(&self) -> bool {
-        matches!(self, Self::Inspect(_) | Self::Quiesce(_) | Self::Show(..))
+        matches!(
+            self,
+            Self::Inspect(_) | Self::View(..) | Self::Quiesce(_) | Self::Show(..)
+        )
     }
 
     /// Carries the command out and answers; what is left of it where it has more items than the budget. A
@@ -279,7 +285,8 @@ impl Command {
             }
             Self::MoveApp(app, queue, reply) => answer(&reply, engine.move_app(app, &queue)),
             Self::Reconfigure(settings, reply) => answer(&reply, engine.reconfigure(*settings)),
-            Self::Inspect(query) => query.run(engine.ledger()),
+            // The committer has the snapshot.
+            Self::Inspect(query) | Self::View(query, _) => query.run(engine.ledger()),
             Self::Quiesce(reply) => answer(&reply, ()),
             Self::Show(_, reply) => answer(&reply, true),
         }
@@ -342,13 +349,18 @@ impl Commands {
 
     /// The same, with calls of others in between while rows are copied for it.
     pub(in crate::runtime) fn show_gently(&self) {
+        self.copy_ahead();
+        self.show();
+    }
+
+    /// Has rows copied ahead of the next snapshot, with calls of others in between.
+    fn copy_ahead(&self) {
         let few = || {
             let copy_ahead = |reply| Command::Show(ShowCall::CopyAhead, reply);
             self.call(Duration::ZERO, copy_ahead).unwrap_or(true)
         };
         // What is left after so many times is copied at once.
         let _ = (0..COPIED_AHEAD).any(|_| few());
-        self.show();
     }
 
     /// Puts a command into the inbox; waits while that is full.
@@ -386,6 +398,26 @@ impl Commands {
             Command::Inspect(LedgerQuery::new(looks, reply, look))
         })?;
         looked.map_err(|payload| resume_unwind(payload))
+    }
+
+    /// The same, with a snapshot that shows the ledger as the closure sees it. Rows are copied for it before, with
+    /// calls of others in between.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::call`].
+    pub(in crate::runtime) fn view<T: Send + 'static>(
+        &self,
+        awake: Duration,
+        look: impl FnOnce(&Ledger) -> T + Send + 'static,
+    ) -> Result<(T, Arc<Snapshot>), CallError> {
+        self.copy_ahead();
+        let (reply, answer) = reply();
+        let query = LedgerQuery::new(self.looks.clone(), reply, look);
+        let snapshot = self.call(awake, |reply| Command::View(query, reply))?;
+        let looked = answer.recv().map_err(|_| CallError::Closed)?;
+        let looked = looked.unwrap_or_else(|payload| resume_unwind(payload));
+        Ok((looked, snapshot))
     }
 
     /// Sends a command and waits for its answer, at first awake for some time. If the committer is free, it

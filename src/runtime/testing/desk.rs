@@ -4,7 +4,7 @@
 //! Tests: `tests/runtime/turns.rs`.
 
 use crate::commit::{
-    AppError, AskError, HeartbeatReply, Ledger, MovedApps, NodeError, PreemptionRound,
+    AppError, AskError, HeartbeatReply, Ledger, MovedApps, NodeError, PreemptionRound, Recovered,
     RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName};
@@ -16,7 +16,7 @@ use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
 use crate::runtime::handles::reply::{Reply, reply};
 use crate::runtime::handles::start::{Mode, Running};
 use crate::runtime::long_changes::{
-    AskOpportunistic, KillAll, MoveAll, RemoveLabel, RoundUnderWay,
+    AskOpportunistic, KillAll, MoveAll, RecoverApp, RemoveLabel, RoundUnderWay,
 };
 use crate::runtime::operations::LedgerChange;
 use crate::runtime::parts::EngineParts;
@@ -156,6 +156,17 @@ impl Desk {
     ) -> DeskAnswer<Result<(), AskError>> {
         let mut asking = AskOpportunistic::of(app, asks);
         self.send_in_parts(move |engine, budget| asking.go_on(engine, budget))
+    }
+
+    /// Sends the recovery of an application without a master of its own.
+    #[must_use]
+    pub fn recover_app(
+        &self,
+        app: AppSpec,
+        attempt: u32,
+    ) -> DeskAnswer<Result<Recovered, SubmitError>> {
+        let mut recovering = RecoverApp::of(app, attempt, None);
+        self.send_in_parts(move |engine, budget| recovering.go_on(engine, budget))
     }
 
     /// Sends the removal of a label.

@@ -1,0 +1,171 @@
+//! Calls that may hold others, and a caller that fetches beside them.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use capsched::api::{ApplicationId, AskCall, Engine};
+use capsched::metrics::Histogram;
+use capsched::sync::{AtomicBool, Ordering};
+use capsched::time::{Clock, SystemClock};
+
+use crate::open::Schedule;
+
+/// The application that only fetches.
+pub(super) const FETCHES: ApplicationId = ApplicationId::new(1_000_000);
+
+/// What a scene came to.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub(super) calls: usize,
+    pub(super) longest_ns: u64,
+    /// Of fetches that fell due during a call.
+    pub(super) latency: Histogram,
+}
+
+/// Measures calls beside fetches.
+#[derive(Debug)]
+pub(super) struct Holds {
+    clock: SystemClock,
+    rate: u64,
+    seconds: u64,
+    /// When the calls began and ended.
+    spans: Vec<(u64, u64)>,
+    /// When fetches were due, and when they were answered.
+    fetches: Vec<(u64, u64)>,
+}
+
+/// The calls of one engine while fetches go on.
+#[derive(Debug)]
+pub(super) struct Calls<'a> {
+    clock: SystemClock,
+    until_ns: u64,
+    spans: &'a mut Vec<(u64, u64)>,
+}
+
+impl Calls<'_> {
+    /// Whether there is time for a further call. There is for the first one.
+    pub(super) fn go_on(&self) -> bool {
+        self.spans.is_empty() || self.clock.now_ns() < self.until_ns
+    }
+
+    /// Makes a call that may hold others.
+    pub(super) fn make<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        let began = self.clock.now_ns();
+        let came_to = call();
+        self.spans.push((began, self.clock.now_ns()));
+        came_to
+    }
+}
+
+impl Holds {
+    pub(super) fn new(rate: u64, seconds: u64) -> Self {
+        Self {
+            clock: SystemClock::new(),
+            rate,
+            seconds,
+            spans: Vec::new(),
+            fetches: Vec::new(),
+        }
+    }
+
+    /// Has calls made on an engine, on which [`FETCHES`] lives, while another thread fetches.
+    pub(super) fn beside_fetches(
+        &mut self,
+        engine: &Engine,
+        calls: impl FnOnce(&mut Calls<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let ended = AtomicBool::new(false);
+        let (clock, rate) = (self.clock.clone(), self.rate);
+        let made = std::thread::scope(|scope| {
+            let fetching = scope.spawn(|| fetch(engine, &clock, rate, &ended));
+            let mut calling = Calls {
+                clock: self.clock.clone(),
+                until_ns: self.clock.now_ns() + self.seconds * 1_000_000_000,
+                spans: &mut self.spans,
+            };
+            let made = calls(&mut calling);
+            // Relaxed: nothing else is handed over by it.
+            ended.store(true, Ordering::Relaxed);
+            let fetched = fetching.join();
+            let fetched = fetched.map_err(|_| anyhow!("the caller that fetches panicked"))??;
+            self.fetches.extend(fetched);
+            made
+        });
+        made
+    }
+
+    /// The same for one call of an engine that takes it once; whether there is time for another engine.
+    pub(super) fn beside_fetches_once(
+        &mut self,
+        engine: &Engine,
+        call: impl FnOnce() -> Result<()>,
+    ) -> Result<bool> {
+        self.beside_fetches(engine, |calls| {
+            // Fetches go on when the call begins.
+            std::thread::sleep(Duration::from_millis(20));
+            calls.make(call)
+        })?;
+        let took = self.spans.iter().map(|(began, ended)| ended - began);
+        Ok(took.sum::<u64>() < self.seconds * 1_000_000_000 / 5)
+    }
+
+    /// What became of the fetches that fell due during a call.
+    pub(super) fn into_held(self) -> Held {
+        let mut held = Held {
+            calls: self.spans.len(),
+            ..Held::default()
+        };
+        let mut fetches = self.fetches.into_iter().peekable();
+        for (began, ended) in self.spans {
+            held.longest_ns = held.longest_ns.max(ended - began);
+            while fetches.next_if(|&(due, _)| due < began).is_some() {}
+            while let Some((due, answered)) = fetches.next_if(|&(due, _)| due <= ended) {
+                held.latency.record(answered.saturating_sub(due));
+            }
+        }
+        held
+    }
+}
+
+/// Fetches at its moments until the calls ended: when each was due, and when it was answered. What fell due together is
+/// answered by one call.
+fn fetch(
+    engine: &Engine,
+    clock: &SystemClock,
+    rate: u64,
+    ended: &AtomicBool,
+) -> Result<Vec<(u64, u64)>> {
+    let mut schedule = Schedule::new(clock.now_ns(), rate);
+    let mut fetched = Vec::new();
+    // Relaxed: as above.
+    while !ended.load(Ordering::Relaxed) {
+        let due = schedule.due(clock.now_ns(), usize::MAX);
+        if due.is_empty() {
+            std::thread::yield_now();
+            continue;
+        }
+        engine.ask(FETCHES, AskCall::default())?;
+        let answered = clock.now_ns();
+        fetched.extend(due.into_iter().map(|due| (due, answered)));
+    }
+    Ok(fetched)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fetches_count_that_fell_due_during_a_call() {
+        let holds = Holds {
+            spans: vec![(10, 20), (40, 50)],
+            fetches: vec![(5, 6), (10, 21), (20, 22), (30, 31), (45, 46), (60, 61)],
+            ..Holds::new(1, 0)
+        };
+        let held = holds.into_held();
+        assert_eq!(
+            (held.calls, held.longest_ns, held.latency.len()),
+            (2, 10, 3)
+        );
+    }
+}

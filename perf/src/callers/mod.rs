@@ -1,0 +1,210 @@
+//! `perf callers`: how long each call of the API holds others.
+//!
+//! One caller makes a call of its largest size again and again. Another one only fetches, at moments that are fixed
+//! beforehand. Its latencies run from those moments, so that a call that holds it for long is charged to every fetch that
+//! fell due meanwhile. Only fetches that fell due during a call count.
+//!
+//! The first scene has no other call, and the second one another caller that fetches. What they show is the
+//! machine and its neighbours.
+
+mod hold;
+mod of_apps;
+mod of_containers;
+mod of_nodes;
+mod of_queues;
+mod site;
+
+use anyhow::{Result, ensure};
+use serde::Serialize;
+
+use crate::output::say;
+use crate::record::{Origin, Percentiles};
+use crate::stats::grouped;
+use crate::{limits, results};
+
+use hold::{Held, Holds};
+use site::Sizes;
+
+/// What no call may hold others for in one of a thousand fetches, in ns.
+const LIMIT_NS: u64 = 1_000_000;
+
+/// Arguments of `perf callers`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// Only scenes whose name has this text.
+    #[arg(long, default_value = "")]
+    scene: String,
+    /// How long each scene takes at least, in seconds; a call that began ends.
+    #[arg(long, default_value_t = 5, value_parser = limits::seconds())]
+    seconds: u64,
+    /// Fetches a second.
+    #[arg(long, default_value_t = 5_000, value_parser = limits::rate())]
+    rate: u64,
+    /// Sizes are a hundredth of the largest ones.
+    #[arg(long)]
+    small: bool,
+    /// Prints one JSON object a scene.
+    #[arg(long)]
+    json: bool,
+    /// Adds the results to the file of this machine.
+    #[arg(long)]
+    record: bool,
+}
+
+/// One call of the API: its name, how large it is, and what makes it.
+struct Scene {
+    call: &'static str,
+    size: fn(&Sizes) -> String,
+    make: fn(&Sizes, &mut Holds) -> Result<()>,
+}
+
+/// What a scene came to.
+#[derive(Debug, Serialize)]
+struct Line {
+    #[serde(flatten)]
+    origin: Origin,
+    kind: &'static str,
+    call: &'static str,
+    size: String,
+    /// How often the call was made.
+    calls: usize,
+    /// How long the longest of them took.
+    longest_call_ns: u64,
+    fetches_per_second: u64,
+    /// Of fetches that fell due during a call.
+    fetch_latency_ns: Percentiles,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let sizes = Sizes::of(args.small);
+    let named = |scene: &&Scene| scene.call.contains(&args.scene);
+    let scenes: Vec<&Scene> = scenes().filter(named).collect();
+    ensure!(
+        !scenes.is_empty(),
+        "no scene has `{}` in its name",
+        args.scene
+    );
+    if !args.json {
+        print_head();
+    }
+    let mut above = Vec::new();
+    for scene in scenes {
+        let mut holds = Holds::new(args.rate, args.seconds);
+        (scene.make)(&sizes, &mut holds)?;
+        let held = holds.into_held();
+        if held.latency.quantile(0.999) > LIMIT_NS {
+            above.push(scene.call);
+        }
+        print(args, scene, &sizes, &held)?;
+    }
+    if !args.json {
+        say!(
+            "{} above {} us at p99.9: {}",
+            above.len(),
+            LIMIT_NS / 1000,
+            above.join(", ")
+        );
+    }
+    Ok(())
+}
+
+fn print_head() {
+    say!(
+        "{:<22} {:<34} {:>6} {:>12} {:>9} {:>9} {:>10} {:>11}",
+        "call",
+        "size",
+        "calls",
+        "longest us",
+        "p50 us",
+        "p99 us",
+        "p99.9 us",
+        "max us"
+    );
+}
+
+fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
+    let line = Line {
+        origin: Origin::now(),
+        kind: "callers",
+        call: scene.call,
+        size: (scene.size)(sizes),
+        calls: held.calls,
+        longest_call_ns: held.longest_ns,
+        fetches_per_second: args.rate,
+        fetch_latency_ns: Percentiles::of(&held.latency),
+    };
+    if args.record {
+        results::append(&results::of_this_machine(), &line)?;
+    }
+    if args.json {
+        say!("{}", serde_json::to_string(&line)?);
+        return Ok(());
+    }
+    let us = |ns: u64| grouped(ns.div_ceil(1000));
+    let at = |share: f64| us(held.latency.quantile(share));
+    say!(
+        "{:<22} {:<34} {:>6} {:>12} {:>9} {:>9} {:>10} {:>11}",
+        line.call,
+        line.size,
+        line.calls,
+        us(line.longest_call_ns),
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        at(1.0)
+    );
+    Ok(())
+}
+
+/// The two scenes without a long call.
+const QUIET: &[Scene] = &[
+    Scene {
+        call: "nothing",
+        size: |_| "the machine alone".to_owned(),
+        make: of_apps::nothing,
+    },
+    Scene {
+        call: "a fetch",
+        size: |_| "another caller that fetches".to_owned(),
+        make: of_apps::fetch,
+    },
+];
+
+/// All scenes, the quiet ones first.
+fn scenes() -> impl Iterator<Item = &'static Scene> {
+    let all = [
+        QUIET,
+        of_containers::SCENES,
+        of_apps::SCENES,
+        of_nodes::SCENES,
+        of_queues::SCENES,
+    ];
+    all.into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A scene that refuses its call, or that nobody waits beside, measures nothing.
+    #[test]
+    fn every_scene_makes_its_call_beside_fetches() {
+        let sizes = Sizes::of(true);
+        for scene in scenes() {
+            let mut holds = Holds::new(5_000, 0);
+            (scene.make)(&sizes, &mut holds)
+                .unwrap_or_else(|error| panic!("{}: {error}", scene.call));
+            assert!(holds.into_held().calls > 0, "{}", scene.call);
+        }
+    }
+
+    #[test]
+    fn scenes_have_names_of_their_own() {
+        let mut names: Vec<_> = scenes().map(|scene| scene.call).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+}

@@ -1,0 +1,232 @@
+//! Calls about applications as a whole.
+
+use anyhow::{Result, ensure};
+use capsched::api::{AppSpec, AskCall, Engine, EngineBuilder};
+
+use super::Scene;
+use super::hold::Holds;
+use super::site::{self, Sizes, app, asks, beat, node_for, submit};
+
+pub(super) const SCENES: &[Scene] = &[
+    Scene {
+        call: "submit, finish_app",
+        size: |_| "one application".to_owned(),
+        make: submit_and_finish,
+    },
+    Scene {
+        call: "finish_app",
+        size: |sizes| format!("{} containers", sizes.items),
+        make: finish,
+    },
+    Scene {
+        call: "kill_all_apps",
+        size: |sizes| format!("{} applications, {} containers", sizes.apps, sizes.items),
+        make: kill_all,
+    },
+    Scene {
+        call: "move_all_apps",
+        size: |sizes| format!("{} applications, {} containers", sizes.apps, sizes.items),
+        make: move_all,
+    },
+    Scene {
+        call: "move_app",
+        size: |sizes| format!("one with {} containers", sizes.items),
+        make: move_one,
+    },
+    Scene {
+        call: "change_priority",
+        size: |sizes| format!("one of {} applications", sizes.apps),
+        make: change_priority,
+    },
+    Scene {
+        call: "recover_app",
+        size: |sizes| format!("one with {} containers", sizes.items),
+        make: recover,
+    },
+    Scene {
+        call: "finish_recovery",
+        size: |sizes| format!("{} containers nobody claims", sizes.items),
+        make: finish_recovery,
+    },
+];
+
+/// Nothing beside the fetches: what the machine makes of them.
+pub(super) fn nothing(_: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(0, |builder| builder)?;
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            let pause = std::time::Duration::from_millis(50);
+            calls.make(|| std::thread::sleep(pause));
+        }
+        Ok(())
+    })
+}
+
+/// Another caller that only fetches, one call after the other.
+pub(super) fn fetch(_: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(0, |builder| builder)?;
+    submit(&engine, 0)?;
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            calls.make(|| -> Result<()> {
+                for _ in 0..1000 {
+                    engine.ask(app(0), AskCall::default())?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    })
+}
+
+fn submit_and_finish(_: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(0, |builder| builder)?;
+    let mut number = 0;
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            number += 1;
+            calls.make(|| submit(&engine, number))?;
+            calls.make(|| engine.finish_app(app(number)))?;
+        }
+        Ok(())
+    })
+}
+
+/// An engine whose applications have their containers, and one that is recovered with them.
+fn filled(sizes: &Sizes, apps: u32) -> Result<Engine> {
+    let each = sizes.items / i32::try_from(sizes.nodes)? + 1;
+    let engine = site::with_nodes(0, sizes.nodes, each)?;
+    refill(&engine, sizes, apps)?;
+    Ok(engine)
+}
+
+/// Submits applications, which have all containers together.
+fn refill(engine: &Engine, sizes: &Sizes, apps: u32) -> Result<()> {
+    let each = sizes.items / i32::try_from(apps)?;
+    for number in 0..apps {
+        submit(engine, number)?;
+        engine.ask(app(number), asks(each))?;
+    }
+    // Those that had the room before are stopped by a report, and the next one uses it.
+    for _ in 0..2 {
+        beat(engine, sizes.nodes)?;
+    }
+    engine.quiesce();
+    for number in 0..apps {
+        site::fetched(engine, number, each)?;
+    }
+    engine.take_events();
+    Ok(())
+}
+
+fn finish(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = filled(sizes, 1)?;
+    holds.beside_fetches(&engine, |calls| {
+        loop {
+            calls.make(|| engine.finish_app(app(0)))?;
+            if !calls.go_on() {
+                return Ok(());
+            }
+            refill(&engine, sizes, 1)?;
+        }
+    })
+}
+
+fn kill_all(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = filled(sizes, sizes.apps)?;
+    holds.beside_fetches(&engine, |calls| {
+        loop {
+            let killed = calls.make(|| engine.kill_all_apps("root.a"))?;
+            ensure!(
+                killed.len() == usize::try_from(sizes.apps)?,
+                "{}",
+                killed.len()
+            );
+            if !calls.go_on() {
+                return Ok(());
+            }
+            refill(&engine, sizes, sizes.apps)?;
+        }
+    })
+}
+
+fn move_all(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = filled(sizes, sizes.apps)?;
+    // The one that fetches stands in the other queue, and moves with them on the way back.
+    let (mut from, mut to) = ("root.a", "root.b");
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            let moved = calls.make(|| engine.move_all_apps(from, to))?;
+            ensure!(moved.refused.is_empty(), "{:?}", moved.refused.first());
+            (from, to) = (to, from);
+        }
+        Ok(())
+    })
+}
+
+fn move_one(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = filled(sizes, 1)?;
+    let (mut from, mut to) = ("root.a", "root.b");
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            calls.make(|| engine.move_app(app(0), to.to_owned()))?;
+            (from, to) = (to, from);
+        }
+        Ok(())
+    })
+}
+
+fn change_priority(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(0, |builder| builder)?;
+    for number in 0..sizes.apps {
+        submit(&engine, number)?;
+    }
+    let mut priority = 0;
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            priority += 1;
+            calls.make(|| engine.change_priority(app(0), priority % 7))?;
+        }
+        Ok(())
+    })
+}
+
+/// An engine that recovers, with nodes that run containers of one application.
+fn recovering(sizes: &Sizes) -> Result<Engine> {
+    let engine = site::started(0, EngineBuilder::recovering)?;
+    let on_a_node = sizes.on_a_node.unsigned_abs();
+    for number in 0..sizes.items.unsigned_abs() / on_a_node {
+        let first = number * on_a_node;
+        let running = super::of_nodes::running(first..first + on_a_node);
+        engine.register_node(node_for(number, sizes.on_a_node)?, running)?;
+    }
+    Ok(engine)
+}
+
+fn recover(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    loop {
+        let engine = recovering(sizes)?;
+        let more = holds.beside_fetches_once(&engine, || {
+            let spec = AppSpec::new(app(0), "root.a", "ann");
+            engine.recover_app(spec, 1, None)?;
+            Ok(())
+        })?;
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+fn finish_recovery(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    loop {
+        let engine = recovering(sizes)?;
+        let more = holds.beside_fetches_once(&engine, || {
+            let unclaimed = engine.finish_recovery()?;
+            ensure!(!unclaimed.is_empty(), "nothing was left");
+            Ok(())
+        })?;
+        if !more {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The whole state of a running engine is that of one moment, however busy the engine is.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use capsched::api::{
+    AppSpec, ApplicationId, Ask, AskCall, Engine, Mode, NodeName, NodeReport, NodeSpec,
+    OpportunisticSettings, ResourceVector, StateView, TreeSettings,
+};
+
+use crate::trees;
+
+const APPS: u32 = 40;
+const NODES: u32 = 8;
+
+fn settings() -> TreeSettings {
+    let mut settings = trees::settings([
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "50"),
+        ("root.b.capacity", "50"),
+        ("root.a.user-limit-factor", "10"),
+        ("root.b.user-limit-factor", "10"),
+        ("per-node-heartbeat.maximum-offswitch-assignments", "100"),
+        ("per-node-heartbeat.maximum-container-assignments", "100"),
+    ]);
+    settings.scheduler.opportunistic = Some(OpportunisticSettings {
+        queue_capacity: 3,
+        ..OpportunisticSettings::default()
+    });
+    settings
+}
+
+fn app(number: u32) -> ApplicationId {
+    ApplicationId::new(number + 1)
+}
+
+fn node(number: u32) -> NodeName {
+    NodeName::new(&format!("n{number}"), 1).unwrap()
+}
+
+fn submit(engine: &Engine, number: u32) {
+    let queue = if number.is_multiple_of(2) {
+        "root.a"
+    } else {
+        "root.b"
+    };
+    engine
+        .submit(AppSpec::new(app(number), queue, "ann"))
+        .unwrap();
+}
+
+fn engine(mode: Mode) -> Engine {
+    let engine = Engine::builder(settings()).mode(mode).start().unwrap();
+    for number in 0..NODES {
+        let total = ResourceVector::of(&[64 * 1024, 64]);
+        engine.add_node(NodeSpec::new(node(number), total)).unwrap();
+    }
+    for number in 0..APPS {
+        submit(&engine, number);
+    }
+    engine
+}
+
+/// One round of asks, releases and ends.
+fn churn(engine: &Engine, round: u32) {
+    for number in 0..APPS {
+        let count = i32::try_from((number + round) % 17).unwrap();
+        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), count);
+        let reply = engine.ask(app(number), AskCall::asking(vec![ask])).unwrap();
+        let release = reply.allocated.iter().step_by(2);
+        let release = AskCall {
+            release: release.map(|got| got.container.number).collect(),
+            ..AskCall::default()
+        };
+        engine.ask(app(number), release).unwrap();
+        engine
+            .heartbeat(node(number % NODES), NodeReport::AsExpected)
+            .unwrap();
+    }
+    let ends = round % APPS;
+    engine.finish_app(app(ends)).unwrap();
+    submit(engine, ends);
+}
+
+/// What applications have is what their containers are, what queues have is what their applications have, and what
+/// nodes have is what the cluster has.
+fn check(view: &StateView) {
+    let mut all = 0;
+    for app in &view.apps {
+        let used = app.used.get("").map_or(0, |used| used[0]);
+        let live = i64::try_from(app.live.len()).unwrap();
+        assert_eq!(used, live * 1024, "{app:?}");
+        // Queues count reservations among what they use.
+        all += used + app.reserved.get("").map_or(0, |reserved| reserved[0]);
+    }
+    let root = &view.queues[0].labels[""];
+    assert_eq!(root.used.as_ref().map_or(0, |used| used[0]), all);
+    for node in &view.nodes {
+        assert_eq!(
+            node.allocated[0] + node.available[0],
+            node.total[0],
+            "{node:?}"
+        );
+    }
+}
+
+#[test]
+fn it_is_of_one_moment_while_others_are_served() {
+    for mode in [
+        Mode::Heartbeat,
+        Mode::Asynchronous { threads: 1 },
+        Mode::Global { threads: 2 },
+    ] {
+        let engine = Arc::new(engine(mode));
+        let ended = Arc::new(AtomicBool::new(false));
+        let busy = thread::spawn({
+            let (engine, ended) = (Arc::clone(&engine), Arc::clone(&ended));
+            move || {
+                let mut rounds = 0;
+                while !ended.load(Ordering::Relaxed) || rounds < 3 {
+                    churn(&engine, rounds);
+                    rounds += 1;
+                }
+            }
+        });
+        for _ in 0..60 {
+            check(&engine.state().unwrap());
+        }
+        ended.store(true, Ordering::Relaxed);
+        busy.join().unwrap();
+        engine.quiesce();
+        let ledger = engine.inspect(StateView::of).unwrap();
+        assert_eq!(engine.state().unwrap(), ledger);
+        check(&ledger);
+    }
+}
+
+#[test]
+fn it_shows_what_was_answered_and_what_is_on_nodes() {
+    let engine = engine(Mode::Heartbeat);
+    let asks = vec![Ask::anywhere(ResourceVector::of(&[8 * 1024, 1]), 80)];
+    engine.ask_opportunistic(app(0), asks).unwrap();
+    let view = engine.state().unwrap();
+    assert_eq!(view.apps[0].live.len(), 80);
+    let queues = view
+        .nodes
+        .iter()
+        .filter_map(|node| node.opportunistic.as_ref());
+    let (started, queued) = queues.fold((0, 0), |(started, queued), of| {
+        (started + of.started, queued + of.queued)
+    });
+    assert_eq!((started, queued), (64, 16));
+    engine.remove_node(node(0)).unwrap();
+    engine.finish_app(app(1)).unwrap();
+    let view = engine.state().unwrap();
+    assert_eq!(view, engine.inspect(StateView::of).unwrap());
+    assert_eq!((view.nodes.len(), view.apps.len()), (7, 39));
+}
