@@ -244,12 +244,7 @@ impl Oracle {
                 assert!(self.started.insert(*app), "{app} started twice");
                 assert!(container.is_none_or(|id| self.live.contains_key(&id)));
             }
-            Decision::Rejected { .. }
-            | Decision::MasterLost { .. }
-            | Decision::AppEnded { .. }
-            | Decision::Updated { .. }
-            | Decision::Opportunistic(_)
-            | Decision::Gang(_) => {}
+            _ => {}
         }
     }
 

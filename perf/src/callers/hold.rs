@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use capsched::api::{ApplicationId, AskCall, Engine};
+use capsched::api::{ApplicationId, AskCall, Threaded};
 use capsched::metrics::Histogram;
 use capsched::sync::{AtomicBool, Ordering};
 use capsched::time::{Clock, SystemClock};
@@ -71,15 +71,15 @@ impl Holds {
     /// Has calls made on an engine, on which [`FETCHES`] lives, while another thread fetches.
     pub(super) fn beside_fetches(
         &mut self,
-        engine: &Engine,
+        engine: &Threaded,
         calls: impl FnOnce(&mut Calls<'_>) -> Result<()>,
     ) -> Result<()> {
         let ended = AtomicBool::new(false);
-        let (clock, rate) = (self.clock.clone(), self.rate);
-        let made = std::thread::scope(|scope| {
+        let (clock, rate) = (self.clock, self.rate);
+        std::thread::scope(|scope| {
             let fetching = scope.spawn(|| fetch(engine, &clock, rate, &ended));
             let mut calling = Calls {
-                clock: self.clock.clone(),
+                clock: self.clock,
                 until_ns: self.clock.now_ns() + self.seconds * 1_000_000_000,
                 spans: &mut self.spans,
             };
@@ -90,14 +90,13 @@ impl Holds {
             let fetched = fetched.map_err(|_| anyhow!("the caller that fetches panicked"))??;
             self.fetches.extend(fetched);
             made
-        });
-        made
+        })
     }
 
     /// The same for one call of an engine that takes it once; whether there is time for another engine.
     pub(super) fn beside_fetches_once(
         &mut self,
-        engine: &Engine,
+        engine: &Threaded,
         call: impl FnOnce() -> Result<()>,
     ) -> Result<bool> {
         self.beside_fetches(engine, |calls| {
@@ -130,7 +129,7 @@ impl Holds {
 /// Fetches at its moments until the calls ended: when each was due, and when it was answered. What fell due together is
 /// answered by one call.
 fn fetch(
-    engine: &Engine,
+    engine: &Threaded,
     clock: &SystemClock,
     rate: u64,
     ended: &AtomicBool,

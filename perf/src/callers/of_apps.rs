@@ -1,7 +1,7 @@
 //! Calls about applications as a whole.
 
 use anyhow::{Result, ensure};
-use capsched::api::{AppSpec, AskCall, Engine, EngineBuilder};
+use capsched::api::{AppSpec, AskCall, EngineBuilder, Threaded};
 
 use super::Scene;
 use super::hold::Holds;
@@ -93,7 +93,7 @@ fn submit_and_finish(_: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 /// An engine whose applications have their containers, and one that is recovered with them.
-fn filled(sizes: &Sizes, apps: u32) -> Result<Engine> {
+fn filled(sizes: &Sizes, apps: u32) -> Result<Threaded> {
     let each = sizes.items / i32::try_from(sizes.nodes)? + 1;
     let engine = site::with_nodes(0, sizes.nodes, each)?;
     refill(&engine, sizes, apps)?;
@@ -101,7 +101,7 @@ fn filled(sizes: &Sizes, apps: u32) -> Result<Engine> {
 }
 
 /// Submits applications, which have all containers together.
-fn refill(engine: &Engine, sizes: &Sizes, apps: u32) -> Result<()> {
+fn refill(engine: &Threaded, sizes: &Sizes, apps: u32) -> Result<()> {
     let each = sizes.items / i32::try_from(apps)?;
     for number in 0..apps {
         submit(engine, number)?;
@@ -192,7 +192,7 @@ fn change_priority(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 /// An engine that recovers, with nodes that run containers of one application.
-fn recovering(sizes: &Sizes) -> Result<Engine> {
+fn recovering(sizes: &Sizes) -> Result<Threaded> {
     let engine = site::started(0, EngineBuilder::recovering)?;
     let on_a_node = sizes.on_a_node.unsigned_abs();
     for number in 0..sizes.items.unsigned_abs() / on_a_node {

@@ -1,7 +1,7 @@
 //! Calls of application masters.
 
 use anyhow::{Result, ensure};
-use capsched::api::{Ask, AskCall, Engine, GangAsk};
+use capsched::api::{Ask, AskCall, GangAsk, Threaded};
 
 use super::Scene;
 use super::hold::Holds;
@@ -96,7 +96,7 @@ fn places(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 /// An application whose containers are placed and not fetched yet.
-fn placed(sizes: &Sizes) -> Result<Engine> {
+fn placed(sizes: &Sizes) -> Result<Threaded> {
     let each = sizes.items / i32::try_from(sizes.nodes)? + 1;
     let engine = site::with_nodes(0, sizes.nodes, each)?;
     submit(&engine, 0)?;
@@ -105,7 +105,7 @@ fn placed(sizes: &Sizes) -> Result<Engine> {
 }
 
 /// Has all containers given back and placed again.
-fn again(engine: &Engine, sizes: &Sizes, numbers: Vec<u32>) -> Result<()> {
+fn again(engine: &Threaded, sizes: &Sizes, numbers: Vec<u32>) -> Result<()> {
     let release = AskCall {
         release: numbers,
         ..AskCall::default()

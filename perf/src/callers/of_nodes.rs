@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use anyhow::{Result, anyhow, ensure};
 use capsched::api::{
-    AttributeMapping, ContainerId, Engine, NodeReport, NodeSpec, PartitionSpec, ResourceVector,
-    RunningContainer,
+    AttributeMapping, ContainerId, NodeReport, NodeSpec, PartitionSpec, ResourceVector,
+    RunningContainer, Threaded,
 };
 
 use super::Scene;
@@ -112,7 +112,7 @@ fn relabel(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 /// An engine with one more node, on which an application has as many containers as it takes.
-fn fill_one(engine: &Engine, sizes: &Sizes, number: u32) -> Result<()> {
+fn fill_one(engine: &Threaded, sizes: &Sizes, number: u32) -> Result<()> {
     engine.add_node(node_for(number, sizes.on_a_node)?)?;
     engine.ask(app(0), site::asks(sizes.on_a_node))?;
     engine.heartbeat(node(number)?, NodeReport::AsExpected)?;

@@ -1,7 +1,7 @@
 //! Calls about queues, and looks at the state.
 
 use anyhow::{Result, ensure};
-use capsched::api::{Engine, NodeReport};
+use capsched::api::{Engine, NodeReport, Threaded};
 
 use super::Scene;
 use super::hold::Holds;
@@ -59,7 +59,7 @@ pub(super) const SCENES: &[Scene] = &[
 ];
 
 /// An engine with a large tree, all nodes and applications that have all containers.
-fn filled(sizes: &Sizes) -> Result<Engine> {
+fn filled(sizes: &Sizes) -> Result<Threaded> {
     let each = sizes.items / i32::try_from(sizes.nodes)? + 1;
     let engine = site::with_nodes(sizes.leaves, sizes.nodes, each)?;
     let of_each = sizes.items / i32::try_from(sizes.apps)?;

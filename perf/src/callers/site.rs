@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, ensure};
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Engine, EngineBuilder, NodeName, NodeReport, NodeSpec,
-    ResourceVector, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Engine, EngineBuilder, Mode, NodeName, NodeReport,
+    NodeSpec, ResourceVector, Running, Threaded, TreeSettings,
 };
 use capsched::config;
+use capsched::time::SystemClock;
 
 use super::hold::FETCHES;
 
@@ -116,30 +117,39 @@ pub(super) fn settings(leaves: u32) -> Result<TreeSettings> {
 pub(super) fn started(
     leaves: u32,
     change: impl FnOnce(EngineBuilder) -> EngineBuilder,
-) -> Result<Engine> {
+) -> Result<Threaded> {
+    over(leaves, Vec::new(), change)
+}
+
+/// The same with nodes that have room for so many containers each.
+pub(super) fn with_nodes(leaves: u32, nodes: u32, containers: i32) -> Result<Threaded> {
+    let nodes = (0..nodes).map(|number| node_for(number, containers));
+    over(leaves, nodes.collect::<Result<_>>()?, |builder| builder)
+}
+
+/// Nodes come all at once: capacities of all queues follow each of them otherwise.
+fn over(
+    leaves: u32,
+    nodes: Vec<NodeSpec>,
+    change: impl FnOnce(EngineBuilder) -> EngineBuilder,
+) -> Result<Threaded> {
     let builder = Engine::builder(settings(leaves)?).partition("gpu", true);
-    let engine = change(builder).start()?;
+    let mut engine = change(builder).sequential()?;
+    engine.add_nodes(&nodes, &mut Vec::new())?;
+    let clock = SystemClock::new();
+    let engine = Threaded::take_over(engine, Mode::Heartbeat, clock, Running::default())?;
     engine.submit(AppSpec::new(FETCHES, "root.b", "bob"))?;
     Ok(engine)
 }
 
-/// The same with nodes that have room for so many containers each.
-pub(super) fn with_nodes(leaves: u32, nodes: u32, containers: i32) -> Result<Engine> {
-    let engine = started(leaves, |builder| builder)?;
-    for number in 0..nodes {
-        engine.add_node(node_for(number, containers)?)?;
-    }
-    Ok(engine)
-}
-
 /// Submits an application that runs its master itself.
-pub(super) fn submit(engine: &Engine, number: u32) -> Result<()> {
+pub(super) fn submit(engine: &Threaded, number: u32) -> Result<()> {
     engine.submit(AppSpec::new(app(number), "root.a", "ann"))?;
     Ok(())
 }
 
 /// Has nodes report, all at once.
-pub(super) fn beat(engine: &Engine, nodes: u32) -> Result<()> {
+pub(super) fn beat(engine: &Threaded, nodes: u32) -> Result<()> {
     let named = (0..nodes).map(|number| Ok((node(number)?, NodeReport::AsExpected)));
     for reply in engine.heartbeat_all(named.collect::<Result<_>>()?) {
         reply?;
@@ -148,7 +158,7 @@ pub(super) fn beat(engine: &Engine, nodes: u32) -> Result<()> {
 }
 
 /// Has containers of an application placed, of which it fetches none.
-pub(super) fn fill(engine: &Engine, number: u32, nodes: u32, count: i32) -> Result<()> {
+pub(super) fn fill(engine: &Threaded, number: u32, nodes: u32, count: i32) -> Result<()> {
     engine.ask(app(number), asks(count))?;
     beat(engine, nodes)?;
     engine.quiesce();
@@ -156,7 +166,7 @@ pub(super) fn fill(engine: &Engine, number: u32, nodes: u32, count: i32) -> Resu
 }
 
 /// The numbers of the containers that an application has and has not fetched yet.
-pub(super) fn fetched(engine: &Engine, number: u32, count: i32) -> Result<Vec<u32>> {
+pub(super) fn fetched(engine: &Threaded, number: u32, count: i32) -> Result<Vec<u32>> {
     let reply = engine.ask(app(number), AskCall::default())?;
     let numbers = reply.allocated.iter().map(|got| got.container.number);
     let numbers: Vec<u32> = numbers.collect();
