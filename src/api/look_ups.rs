@@ -62,7 +62,7 @@ impl Threaded {
     /// Live applications in order of their ids behind one of them, 1,024 at most and no more than `most`. With
     /// nothing to be behind, the first ones. Applications that come and go between two calls are seen or not.
     ///
-    /// Cost: that of sorting all ids, in the committer's time, and of what is shown.
+    /// Cost: a look at all ids, in the committer's time, and what is shown.
     ///
     /// ```
     /// use capsched::api::*;
@@ -91,11 +91,9 @@ impl Threaded {
         most: usize,
     ) -> Result<Vec<AppView>, CallError> {
         self.inspect(move |ledger| {
-            let apps = ledger.apps_by_id();
-            let from = behind.map_or(0, |behind| apps.partition_point(|&(id, _)| id <= behind));
             let viewer = Viewer::of(ledger.state());
-            let page = apps[from..].iter().take(most.min(PAGE));
-            page.map(|&(_, slot)| viewer.app(slot, live_of(ledger, slot)))
+            let page = ledger.apps_behind(behind, most.min(PAGE)).into_iter();
+            page.map(|(_, slot)| viewer.app(slot, live_of(ledger, slot)))
                 .collect()
         })
     }
@@ -112,10 +110,10 @@ impl Threaded {
     ) -> Result<Vec<NodeView>, CallError> {
         let behind = behind.cloned();
         self.inspect(move |ledger| {
-            let later = |name: &NodeName| behind.as_ref().is_none_or(|behind| name > behind);
-            let nodes = ledger.nodes_by_name().filter(|(name, _)| later(name));
-            let page = nodes.take(most.min(PAGE));
-            page.map(|(_, slot)| node_of(ledger, slot)).collect()
+            let page = ledger.nodes_behind(behind.as_ref(), most.min(PAGE));
+            page.into_iter()
+                .map(|(_, slot)| node_of(ledger, slot))
+                .collect()
         })
     }
 

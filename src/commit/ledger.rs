@@ -248,6 +248,26 @@ impl Ledger {
         self.registry.apps_by_id()
     }
 
+    /// The first live applications behind an id, ascending, so many at most.
+    #[must_use]
+    pub fn apps_behind(
+        &self,
+        behind: Option<ApplicationId>,
+        most: usize,
+    ) -> Vec<(ApplicationId, AppSlot)> {
+        self.registry.apps_behind(behind, most)
+    }
+
+    /// The first registered nodes behind a name, ascending, so many at most.
+    #[must_use]
+    pub fn nodes_behind(
+        &self,
+        behind: Option<&NodeName>,
+        most: usize,
+    ) -> Vec<(&NodeName, NodeSlot)> {
+        self.registry.nodes_behind(behind, most)
+    }
+
     /// A queue by full path, or by a name that is not ambiguous.
     #[must_use]
     pub fn queue(&self, path: &str) -> Option<QueueSlot> {

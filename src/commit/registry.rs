@@ -124,6 +124,32 @@ impl Registry {
         apps
     }
 
+    /// The first applications behind an id, ascending.
+    pub(super) fn apps_behind(
+        &self,
+        behind: Option<ApplicationId>,
+        most: usize,
+    ) -> Vec<(ApplicationId, AppSlot)> {
+        let apps = self.apps.iter().map(|(&id, &slot)| (id, slot));
+        first_of(
+            apps.filter(|&(id, _)| behind.is_none_or(|behind| id > behind)),
+            most,
+        )
+    }
+
+    /// The first nodes behind a name, ascending.
+    pub(super) fn nodes_behind(
+        &self,
+        behind: Option<&NodeName>,
+        most: usize,
+    ) -> Vec<(&NodeName, NodeSlot)> {
+        let nodes = self.nodes.iter().map(|(name, &slot)| (name, slot));
+        first_of(
+            nodes.filter(|&(name, _)| behind.is_none_or(|behind| name > behind)),
+            most,
+        )
+    }
+
     /// Names an application.
     pub(super) fn add_app(&mut self, id: ApplicationId, slot: AppSlot) {
         self.apps.insert(id, slot);
@@ -186,4 +212,15 @@ impl Registry {
     pub(super) fn free_node(&mut self, slot: NodeSlot) {
         self.free_nodes.push(slot);
     }
+}
+
+/// The least of some items, so many at most, ascending.
+fn first_of<T: Ord>(items: impl Iterator<Item = T>, most: usize) -> Vec<T> {
+    let mut items: Vec<T> = items.collect();
+    if most < items.len() {
+        items.select_nth_unstable(most);
+        items.truncate(most);
+    }
+    items.sort_unstable();
+    items
 }

@@ -1,14 +1,18 @@
 //! The whole state of a running engine is that of one moment, however busy the engine is.
-#![expect(clippy::unwrap_used, reason = "test code")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "test code; threads play the outside"
+)]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, Engine, Mode, NodeName, NodeReport, NodeSpec,
     OpportunisticSettings, ResourceVector, StateView, TreeSettings,
 };
+use capsched::sync::{AtomicBool, Ordering};
 
 use crate::trees;
 
