@@ -169,6 +169,7 @@ impl Books {
             Decision::Updated { container, .. } => panic!("{container} was not to change"),
             Decision::Gang(gang) => panic!("{} asks for no gang", gang.app),
             Decision::Opportunistic(of) => panic!("{} is not asked for", of.container),
+            other => panic!("nobody asked for that: {other:?}"),
         }
     }
 

@@ -137,20 +137,25 @@ fn remove_full(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
     })
 }
 
+/// As many nodes as all containers need; then another engine, since nobody claims what was reported.
 fn register(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(0, capsched::api::EngineBuilder::recovering)?;
     let on_a_node = sizes.on_a_node.unsigned_abs();
-    let mut number = 0;
-    holds.beside_fetches(&engine, |calls| {
-        while calls.go_on() {
-            let first = number * on_a_node;
-            let running = running(first..first + on_a_node);
-            let spec = node_for(number, sizes.on_a_node)?;
-            calls.make(|| engine.register_node(spec, running))?;
-            number += 1;
+    let nodes = sizes.items.unsigned_abs() / on_a_node;
+    loop {
+        let engine = site::started(0, capsched::api::EngineBuilder::recovering)?;
+        holds.beside_fetches(&engine, |calls| {
+            for number in 0..nodes {
+                let first = number * on_a_node;
+                let running = running(first..first + on_a_node);
+                let spec = node_for(number, sizes.on_a_node)?;
+                calls.make(|| engine.register_node(spec, running))?;
+            }
+            Ok(())
+        })?;
+        if !holds.has_time() {
+            return Ok(());
         }
-        Ok(())
-    })
+    }
 }
 
 fn exact(sizes: &Sizes, holds: &mut Holds) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Calls about queues, and looks at the state.
 
 use anyhow::{Result, ensure};
-use capsched::api::{Engine, NodeReport, Threaded};
+use capsched::api::{Engine, NodeReport, StateView, Threaded};
 
 use super::Scene;
 use super::hold::Holds;
@@ -30,6 +30,11 @@ pub(super) const SCENES: &[Scene] = &[
             format!("{nodes} nodes, {items} containers, {leaves} leaves")
         },
         make: state,
+    },
+    Scene {
+        call: "inspect",
+        size: |_| "the same in one piece".to_owned(),
+        make: in_one_piece,
     },
     Scene {
         call: "snapshot",
@@ -102,6 +107,18 @@ fn state(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
         while calls.go_on() {
             let state = calls.make(|| engine.state())?;
             ensure!(state.nodes.len() == nodes, "{} nodes", state.nodes.len());
+        }
+        Ok(())
+    })
+}
+
+/// What `state` would be if nobody was served in between.
+fn in_one_piece(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = filled(sizes)?;
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            let state = calls.make(|| engine.inspect(StateView::of))?;
+            ensure!(!state.nodes.is_empty(), "no nodes");
         }
         Ok(())
     })
