@@ -1,4 +1,16 @@
 //! Kinds of faults that people's traces have (02 and 14 to 19), and refreshes that take effect in part: each rule on several cases of its kind.
+//!
+//! | kind | rule | test |
+//! | --- | --- | --- |
+//! | 02 | places of broken bytes are in JSON, too | `bytes_that_are_no_text_have_a_place_in_json_too` |
+//! | 14 | figures cover the run; a window without length has no rate | `jobs_that_all_come_at_once_have_use_and_no_rate` |
+//! | 15 | refused work is offered, named, and ends with 1 | `refused_work_counts_as_offered_and_has_a_row_with_its_job` |
+//! | 16 | types of a trace are the cluster's; conversions lose nothing unsaid | `types_that_a_trace_declares_are_those_of_the_cluster` |
+//! | 17 | unused keys and filled-in sizes are named | `every_unused_key_and_every_size_filled_in_is_named` |
+//! | 18 | arrays, repeated names, standard input | `arrays_and_repeated_names_are_named_with_the_option_made_for_them`, `a_dash_reads_standard_input_in_every_command_that_takes_a_trace` |
+//! | 19 | what waits has its reason | `work_that_still_waits_has_its_reason_and_what_would_help` |
+//!
+//! Kinds 01 to 09 of configurations are in `tests/config_field`, and 20 is `liveness.rs`.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "test code")]
 

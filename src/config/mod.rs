@@ -44,6 +44,7 @@ mod issues;
 mod judge;
 mod key_table;
 mod keys;
+mod line_kinds;
 mod load;
 mod mapping;
 mod number;

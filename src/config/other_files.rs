@@ -1,5 +1,7 @@
 //! Files that are not a `capacity-scheduler.xml`: what they are, and what to do next.
 
+use super::line_kinds::{is_base64, is_block, is_pair, is_table, is_yaml};
+
 /// A kind of file that people give by mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OtherFile {
@@ -36,7 +38,17 @@ const PACKED: &[(&[u8], OtherFile)] = &[
         other("packed with zstd", "unpack it with `unzstd`"),
     ),
     (b"%PDF", other("a PDF document", WRITE_XML)),
+    (
+        b"\x4c\x6f\xa7\x94\x93",
+        other(
+            "EBCDIC; only UTF-8 is read",
+            "convert it with `iconv -f CP037 -t UTF-8`",
+        ),
+    ),
 ];
+
+/// What a tar archive has at this place.
+const TAR: (usize, &[u8]) = (257, b"ustar");
 
 const WRITE_XML: &str = "give the `capacity-scheduler.xml` of the cluster: `<configuration>` with one \
                          `<property>` for each setting";
@@ -65,6 +77,17 @@ const PROPERTIES: OtherFile = other(
     "write each line as `<property><name>key</name><value>value</value></property>` inside \
      `<configuration>`",
 );
+
+/// As files of Spark have them, and of Java with spaces or colons.
+const WORDS: OtherFile = other(
+    "a list of keys and values, not XML",
+    "write each line as `<property><name>key</name><value>value</value></property>` inside \
+     `<configuration>`",
+);
+
+const TABLE: OtherFile = other("a table of separated columns, not XML", WRITE_XML);
+
+const BASE64: OtherFile = other("base64, not XML", "decode it with `base64 -d`");
 
 const ENVIRONMENT: OtherFile = other(
     "a list of environment variables, not XML",
@@ -168,6 +191,12 @@ pub(super) fn of_keys<'a>(keys: impl Iterator<Item = &'a str>) -> Option<OtherFi
 
 /// What packed bytes are.
 pub(super) fn of_bytes(bytes: &[u8]) -> Option<OtherFile> {
+    if bytes
+        .get(TAR.0..)
+        .is_some_and(|rest| rest.starts_with(TAR.1))
+    {
+        return Some(other("a tar archive", "unpack it with `tar -xf`"));
+    }
     let mut kinds = PACKED.iter();
     let found = kinds.find(|(start, _)| bytes.starts_with(start));
     found.map(|(_, kind)| *kind)
@@ -179,9 +208,16 @@ pub(super) fn of_root(name: &str) -> Option<OtherFile> {
         "allocations" => Some(FAIR),
         "queues" => Some(MAPRED_QUEUES),
         "sched-conf" => Some(CHANGE),
-        _ if name.eq_ignore_ascii_case("html") => Some(HTML),
+        "project" => Some(other("a `pom.xml` of Maven", WRITE_XML)),
+        _ if is_html(name) => Some(HTML),
         _ => None,
     }
+}
+
+/// Elements that parts of pages begin with.
+fn is_html(name: &str) -> bool {
+    let all = ["html", "head", "body", "div", "table", "p", "pre"];
+    all.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
 /// What a text is that is no XML, or broken XML.
@@ -298,30 +334,21 @@ fn of_lines(text: &str) -> Option<OtherFile> {
         let made_of = name.contains(".XML_") || name.contains("-SITE_");
         line.contains('=') && (made_of || (!name.is_empty() && name.chars().all(upper)))
     };
-    if all(environment) {
+    if all(is_base64) {
+        Some(BASE64)
+    } else if all(environment) {
         Some(ENVIRONMENT)
+    } else if all(is_pair) {
+        Some(WORDS)
     } else if text.starts_with("---") || all(is_yaml) {
         Some(YAML)
     } else if all(|line| line.contains('=') || line.starts_with('[')) {
         Some(PROPERTIES)
+    } else if is_table(&first) {
+        Some(TABLE)
     } else {
         None
     }
-}
-
-/// Whether a line of YAML begins a block of text.
-fn is_block(line: &str) -> bool {
-    [": |", ": >", ": |-", ": >-", ": |+"]
-        .iter()
-        .any(|end| line.ends_with(end))
-}
-
-fn is_yaml(line: &str) -> bool {
-    let item = line.starts_with("- ");
-    let key = line.split_once(':').is_some_and(|(key, rest)| {
-        !key.contains(['=', '<']) && (rest.is_empty() || rest.starts_with(' '))
-    });
-    item || key
 }
 
 #[cfg(test)]
@@ -356,6 +383,11 @@ mod tests {
                 ENVIRONMENT,
             ),
             ("#!/bin/sh\nexit 0\n", SCRIPT),
+            ("# x\nspark.yarn.queue  default\nspark.a\t1\n", WORDS),
+            ("! x\nyarn.scheduler.capacity.root.queues : a\n", WORDS),
+            ("queue,capacity\na,60\nb,40\n", TABLE),
+            ("queue;capacity\na;60\n", TABLE),
+            ("PGNvbmZpZ3VyYXRpb24+PC9jb25maWd1cmF0aW9uPg==\n", BASE64),
             ("<!DOCTYPE HTML>\n<html></html>", HTML),
             ("{% for q in queues %}<property/>{% endfor %}", TEMPLATE),
             (
@@ -388,7 +420,15 @@ mod tests {
             assert_eq!(of_text(text), Some(kind), "{text}");
         }
         let ruled = "<a>\n=======\n</a>";
-        for none in ["<configuration>", "", "words without form", "<a>{ {", ruled] {
+        let words = "one, two\nthree four";
+        for none in [
+            "<configuration>",
+            "",
+            "words without form",
+            "<a>{ {",
+            ruled,
+            words,
+        ] {
             assert_eq!(of_text(none), None, "{none}");
         }
     }
@@ -403,6 +443,12 @@ mod tests {
         assert_eq!(of_root("allocations"), Some(FAIR));
         assert_eq!(of_root("sched-conf"), Some(CHANGE));
         assert_eq!(of_root("configuration"), None);
+        assert_eq!(of_root("DIV"), Some(HTML));
+        let mut tar = vec![b'x'; 257];
+        assert_eq!(of_bytes(&tar), None);
+        tar.extend(b"ustar\0");
+        assert_eq!(of_bytes(&tar).map(|kind| kind.what), Some("a tar archive"));
+        assert!(of_bytes(b"\x4c\x6f\xa7\x94\x93\x40").is_some());
         let keys = [
             "mapred.capacity-scheduler.queue.a.capacity",
             "dfs.x",

@@ -1,4 +1,17 @@
 //! Kinds of faults that people's configuration files have: each rule on several cases of its kind.
+//!
+//! | kind | rule | tests |
+//! | --- | --- | --- |
+//! | 01 | what Hadoop ships is no oddity | `shipped::files_as_hadoop_ships_them_give_no_warning`, `shipped::what_distributions_write_into_their_files_gives_no_warning` |
+//! | 02 | bytes that are no text have a place; encodings that hold ASCII are read | `texts::bytes_that_are_no_text_have_line_column_and_offset`, `texts::any_encoding_that_holds_ascii_is_read_as_ascii`, `texts::broken_text_is_named_in_any_file_after_any_text`, `texts::a_declaration_is_found_behind_a_mark_in_other_quotes_and_with_more_parts` |
+//! | 03 | a file of another kind is named with what to do next | `texts::files_of_another_kind_are_named_with_what_to_do_next`, `texts::packed_files_and_other_sites_are_named_with_what_to_do_next`, `texts::a_template_inside_sound_xml_is_named_at_its_value` |
+//! | 04 | resource types are judged and applied as `ResourceUtils` does | `resource_types::resource_types_are_judged_by_name_kind_and_unit`, `resource_types::further_resource_types_are_judged_as_the_reference_does`, `resource_types::keys_of_resource_types_that_nothing_reads_are_named`, `resource_types::bounds_of_resource_types_win`, `resource_types::the_schedulers_file_adds_no_resource_type` |
+//! | 05 | amounts are converted to the unit of their type outside legacy mode | `resource_types::amounts_are_converted_to_the_unit_of_their_type_outside_legacy_mode` |
+//! | 06 | a maximum of another kind than the capacity | `settings::a_maximum_of_another_kind_than_the_capacity_is_named`, `settings::further_maximums_that_nothing_reads_are_named` |
+//! | 07 | creation that can never happen | `settings::creation_that_can_never_happen_is_named`, `settings::templates_that_no_queue_comes_out_of_are_named`, `settings::templates_of_queues_that_create_nothing_are_named` |
+//! | 09 | lists of names, priorities, sites and keys that do nothing or something else | `settings::priorities_that_no_order_looks_at_are_named`, `settings::lists_with_a_space_after_a_comma_are_named`, `settings::lists_with_names_that_nobody_has_are_named`, `settings::lists_that_nothing_looks_at_are_named`, `settings::a_site_that_does_not_read_the_file_is_named`, `settings::near_misses_of_keys_are_named_in_every_file` |
+//!
+//! Kinds 14 to 19 are those of traces (`cli/tests/field.rs`), and 20 is `cli/tests/liveness.rs`.
 
 mod resource_types;
 mod settings;

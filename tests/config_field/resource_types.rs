@@ -125,6 +125,8 @@ fn keys_of_resource_types_that_nothing_reads_are_named() {
             "yarn.resource-types.memory-mb.maximum-allocation`",
         ),
         ("fpga.units", "W_KEY_NO_EFFECT", "add `fpga`"),
+        ("vcores.units", "W_KEY_NO_EFFECT", "remove the key"),
+        ("memory-mb.type", "W_KEY_NO_EFFECT", "remove the key"),
     ] {
         let name = format!("yarn.resource-types.{key}");
         let calculator = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";

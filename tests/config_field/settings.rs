@@ -122,6 +122,35 @@ fn templates_that_no_queue_comes_out_of_are_named() {
 }
 
 #[test]
+fn templates_of_queues_that_create_nothing_are_named() {
+    let code = "W_KEY_NO_EFFECT";
+    for (key, switch) in [
+        ("leaf-queue-template.capacity", "auto-create-child-queue"),
+        (
+            "auto-queue-creation-v2.template.capacity",
+            "auto-queue-creation-v2",
+        ),
+        (
+            "auto-queue-creation-v2.leaf-template.state",
+            "auto-queue-creation-v2",
+        ),
+        (
+            "auto-queue-creation-v2.parent-template.capacity",
+            "auto-queue-creation-v2",
+        ),
+    ] {
+        let name = format!("root.a.{key}");
+        let one = found(&two(&[(&name, "1")]), &[], code);
+        assert_eq!(one.len(), 1, "{key}");
+        let wanted = format!("root.a.{switch}.enabled` to true");
+        assert!(one[0].2.contains(&wanted), "{}", one[0].2);
+    }
+    // Those of all queues wait for any that creates.
+    let all = ("root.*.auto-queue-creation-v2.template.capacity", "1w");
+    assert_eq!(found(&two(&[all]), &[], code), []);
+}
+
+#[test]
 fn templates_that_a_queue_comes_out_of_give_no_warning() {
     let code = "W_CREATION_NEVER";
     let enabled = ("root.a.auto-queue-creation-v2.enabled", "true");

@@ -1,16 +1,22 @@
 //! The real scheduler as a process: scenarios in, recordings out.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use capsched::api::Reference;
 use serde_json::Value;
 
 /// Where the driver lies below the repository.
 const DRIVER: &str = "perf/peers/hadoop/run.sh";
+
+/// How long a scenario may take. Some steps of the real scheduler never end.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A release that the real scheduler is fetched in, as `hadoop:3.5.0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +80,8 @@ pub(crate) fn find_tools() -> Result<()> {
 struct Judge {
     child: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    /// Its lines, read by a thread that ends with it.
+    answers: Receiver<io::Result<String>>,
 }
 
 impl Judge {
@@ -85,19 +92,46 @@ impl Judge {
     /// When the driver is missing or cannot be built.
     fn start(peer: &Peer) -> Result<Self> {
         let script = script_above(DRIVER)?;
-        let mut child = Command::new(&script)
-            .args(["--judge", &peer.version, "--lines"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot run {}", script.display()))?;
+        let mut command = Command::new(&script);
+        let started = Self::over(command.args(["--judge", &peer.version, "--lines"]));
+        started.with_context(|| format!("cannot run {}", script.display()))
+    }
+
+    /// A process that answers a line for each line.
+    fn over(command: &mut Command) -> Result<Self> {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
         let input = child.stdin.take();
         let output = child.stdout.take().context("the driver has no output")?;
+        let (lines, answers) = mpsc::channel();
+        let reader = thread::Builder::new().name("judge".to_owned());
+        let read = move || {
+            for line in BufReader::new(output).lines() {
+                if lines.send(line).is_err() {
+                    break;
+                }
+            }
+        };
+        reader.spawn(read).context("a thread cannot be started")?;
         Ok(Self {
             child,
             input,
-            output: BufReader::new(output),
+            answers,
         })
+    }
+
+    /// The next line. A process that takes too long is ended.
+    fn answer(&mut self, patience: Duration) -> Result<String> {
+        match self.answers.recv_timeout(patience) {
+            Ok(line) => line.context("the driver's answer cannot be read"),
+            Err(RecvTimeoutError::Disconnected) => {
+                bail!("the driver has ended without an answer")
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                self.child.kill().context("the driver cannot be ended")?;
+                bail!("the driver gave no answer in {} s", patience.as_secs())
+            }
+        }
     }
 
     /// What the real scheduler does on a scenario: the same with its `expect`s.
@@ -109,13 +143,7 @@ impl Judge {
         let input = self.input.as_mut().context("the driver takes no input")?;
         writeln!(input, "{scenario}").context("the driver has ended")?;
         input.flush().context("the driver has ended")?;
-        let mut line = String::new();
-        self.output
-            .read_line(&mut line)
-            .context("the driver's answer cannot be read")?;
-        if line.is_empty() {
-            return Err(anyhow!("the driver has ended without an answer"));
-        }
+        let line = self.answer(PATIENCE)?;
         let mut recording: Value = serde_json::from_str(&line).context("no recording")?;
         let fault = recording.as_object_mut().and_then(|of| of.remove("fault"));
         let before = recording["steps"].as_array().map_or(0, Vec::len);
@@ -200,6 +228,22 @@ pub(crate) fn script_above(path: &str) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_driver_that_never_answers_is_ended() {
+        let mut command = Command::new("sleep");
+        let mut judge = Judge::over(command.arg("1000")).unwrap();
+        let error = judge.answer(Duration::from_millis(20)).unwrap_err();
+        assert!(error.to_string().contains("no answer"), "{error}");
+        // Who waits for its end does not wait for ever.
+        drop(judge);
+        let mut judge = Judge::over(&mut Command::new("true")).unwrap();
+        let error = judge.answer(PATIENCE).unwrap_err();
+        assert!(error.to_string().contains("has ended"), "{error}");
+        let mut judge = Judge::over(Command::new("echo").arg("{}")).unwrap();
+        assert_eq!(judge.answer(PATIENCE).unwrap(), "{}");
+    }
 
     #[test]
     fn peers_are_releases_of_known_references() {

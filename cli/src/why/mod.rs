@@ -121,10 +121,9 @@ pub(crate) fn newest_run(folder: &Path) -> Result<PathBuf> {
     let runs = entries.filter_map(|entry| written(entry.ok()?.path()));
     let newest = runs.max().map(|(_, path)| path);
     newest.ok_or_else(|| {
-        anyhow::Error::new(Problem(
-            "no run is named and `runs` holds none; record one by `capsched replay ... --out runs/last`"
-                .to_owned(),
-        ))
+        anyhow::Error::msg(
+            "no run is named and `runs` holds none; record one by `capsched replay ... --out runs/last`",
+        )
     })
 }
 

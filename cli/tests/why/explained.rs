@@ -175,7 +175,7 @@ fn the_newest_run_below_runs_is_meant_when_none_is_named() {
     let folder = folder("why-newest-cwd");
     let mut command = support::command(&["why", "--at", "10s"]);
     let (code, _, err) = support::captured(&command.current_dir(&folder).output().unwrap());
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(err.contains("no run is named"), "{err}");
     fs::create_dir(folder.join("runs")).unwrap();
     fs::rename(&out, folder.join("runs/last")).unwrap();

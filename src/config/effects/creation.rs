@@ -32,6 +32,43 @@ impl Effects<'_> {
             .collect()
     }
 
+    /// Templates of queues below which nothing is created.
+    // As AbstractParentQueue.isEligibleForAutoQueueCreation and ParentQueue against ManagedParentQueue.
+    pub(super) fn unused_templates(&self) -> Vec<Diagnostic> {
+        let queues = self.settings.queues.iter();
+        let idle = queues.filter(|queue| queue.creation.is_none());
+        idle.filter_map(|queue| {
+            let parts = [
+                ("leaf-queue-template.", "auto-create-child-queue.enabled"),
+                (
+                    "auto-queue-creation-v2.template.",
+                    "auto-queue-creation-v2.enabled",
+                ),
+                (
+                    "auto-queue-creation-v2.leaf-template.",
+                    "auto-queue-creation-v2.enabled",
+                ),
+                (
+                    "auto-queue-creation-v2.parent-template.",
+                    "auto-queue-creation-v2.enabled",
+                ),
+            ];
+            parts.into_iter().find_map(|(template, switch)| {
+                let below = key(&queue.path, template);
+                let found = self.properties.keys_below(&below).next()?.to_owned();
+                let message = format!(
+                    "`{}` has no effect: nothing is created below `{}`",
+                    clip(&found),
+                    clip(&queue.path)
+                );
+                let switch = clip(&key(&queue.path, switch));
+                let help = format!("set `{switch}` to true, or remove the template");
+                Some(self.warning("W_KEY_NO_EFFECT", &found, message, help))
+            })
+        })
+        .collect()
+    }
+
     /// Why a parent never creates a queue, and what helps.
     fn never(&self, queue: &QueueSettings) -> Option<(String, String)> {
         let creation = queue.creation.as_ref()?;

@@ -24,6 +24,7 @@ pub(super) fn findings(properties: &Properties, settings: &TreeSettings) -> Vec<
     all.extend(of.unread_types());
     all.extend(of.maximums());
     all.extend(of.creations());
+    all.extend(of.unused_templates());
     all.extend(of.priorities());
     all.extend(of.groups_by_accident());
     all.extend(of.access_lists());

@@ -33,6 +33,9 @@ impl Effects<'_> {
         let mut declared = self.settings.scheduler.resource_types.iter();
         let own = declared.find_map(|name| rest.strip_prefix(&**name)?.strip_prefix('.'));
         if let Some(part) = own {
+            if let Some(found) = self.fixed_part(key, part) {
+                return Some(found);
+            }
             let near = PARTS.iter().find(|known| is_near(known, part));
             return (!PARTS.contains(&part)).then(|| {
                 let message = format!("no key `{}`", clip(key));
@@ -57,6 +60,19 @@ impl Effects<'_> {
             _ => format!("add `{}` to `yarn.resource-types`", clip(name)),
         };
         Some(self.warning("W_KEY_NO_EFFECT", key, message, help))
+    }
+
+    /// Unit and kind of the two types that every cluster has, and which a site cannot change.
+    // As ResourceUtils.addMandatoryResources.
+    fn fixed_part(&self, key: &str, part: &str) -> Option<Diagnostic> {
+        let fixed = ["memory-mb.", "vcores."]
+            .iter()
+            .any(|name| key[TYPES.len()..].starts_with(name));
+        (fixed && matches!(part, "units" | "type" | "tags")).then(|| {
+            let message = format!("`{}` has no effect: the type has a fixed one", clip(key));
+            let help = "remove the key".to_owned();
+            self.warning("W_KEY_NO_EFFECT", key, message, help)
+        })
     }
 
     /// Another scheduler, or a store that replaces the file.
