@@ -383,11 +383,6 @@ mod tests {
                 ENVIRONMENT,
             ),
             ("#!/bin/sh\nexit 0\n", SCRIPT),
-            ("# x\nspark.yarn.queue  default\nspark.a\t1\n", WORDS),
-            ("! x\nyarn.scheduler.capacity.root.queues : a\n", WORDS),
-            ("queue,capacity\na,60\nb,40\n", TABLE),
-            ("queue;capacity\na;60\n", TABLE),
-            ("PGNvbmZpZ3VyYXRpb24+PC9jb25maWd1cmF0aW9uPg==\n", BASE64),
             ("<!DOCTYPE HTML>\n<html></html>", HTML),
             ("{% for q in queues %}<property/>{% endfor %}", TEMPLATE),
             (
@@ -430,6 +425,19 @@ mod tests {
             words,
         ] {
             assert_eq!(of_text(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn lines_are_named_as_what_they_are() {
+        for (text, kind) in [
+            ("# x\nspark.yarn.queue  default\nspark.a\t1\n", WORDS),
+            ("! x\nyarn.scheduler.capacity.root.queues : a\n", WORDS),
+            ("queue,capacity\na,60\nb,40\n", TABLE),
+            ("queue;capacity\na;60\n", TABLE),
+            ("PGNvbmZpZ3VyYXRpb24+PC9jb25maWd1cmF0aW9uPg==\n", BASE64),
+        ] {
+            assert_eq!(of_text(text), Some(kind), "{text}");
         }
     }
 
