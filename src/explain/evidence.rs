@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::id::{AppSlot, ApplicationId, PartitionId, QueueSlot};
+use crate::queue::App;
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -101,10 +102,23 @@ impl Evidence {
 
     /// The same with the largest of some applications, by what they hold of the dimension.
     pub(super) fn held_by(
-        mut self,
+        self,
         state: &State,
         partition: PartitionId,
         among: impl Fn(AppSlot) -> bool,
+    ) -> Self {
+        self.held_as(state, among, |app| {
+            let part = app.part(partition);
+            part.used.get() + part.reserved.get()
+        })
+    }
+
+    /// The same with the largest of some applications, by how much of the dimension counts as held by them.
+    pub(super) fn held_as(
+        mut self,
+        state: &State,
+        among: impl Fn(AppSlot) -> bool,
+        held_of: impl Fn(&App) -> ResourceVector,
     ) -> Self {
         let types = &state.settings.resource_types;
         let named = |name: &Arc<str>| types.iter().position(|known| known == name);
@@ -112,10 +126,7 @@ impl Evidence {
         let mut held: Vec<(i64, AppSlot)> = (0..state.apps.len())
             .map(AppSlot::at)
             .filter(|&app| !state.apps[app].stage.is_over() && among(app))
-            .map(|app| {
-                let part = state.apps[app].part(partition);
-                (part.used.get()[index] + part.reserved.get()[index], app)
-            })
+            .map(|app| (held_of(&state.apps[app])[index], app))
             .filter(|(amount, _)| *amount > 0)
             .collect();
         held.sort_by_key(|(amount, app)| (Reverse(*amount), state.apps[*app].id));

@@ -49,7 +49,8 @@ pub(super) fn of_master(state: &State, app: &App) -> Finding {
     Finding::new(Reason::NotYetEvaluated, detail)
 }
 
-/// The figures of a limit for masters, and who holds most in the leaf or of the user.
+/// The figures of a limit for masters, and whose masters hold most in the leaf or of the user. Other containers do not
+/// count.
 fn masters(
     state: &State,
     app: &App,
@@ -59,11 +60,12 @@ fn masters(
     let among = |other| {
         let row = &state.apps[other];
         let same = !of_user || row.user == app.user;
-        row.leaf == app.leaf && row.stage == AppStage::Active && same
+        let counted = row.leaf == app.leaf && row.stage == AppStage::Active;
+        counted && row.master_partition == app.master_partition && same
     };
     Evidence::of_limit(state, (limit, used, &app.submission.master_size))
         .binding(state, app.leaf)
-        .held_by(state, app.master_partition, among)
+        .held_as(state, among, |holder| holder.submission.master_size)
 }
 
 /// The queue above an application whose maximum is smaller than one container.

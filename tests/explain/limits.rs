@@ -1,6 +1,6 @@
 //! Reasons of admission, quota and order.
 
-use capsched::api::{AppSpec, Reason, Scheduler as _};
+use capsched::api::{AppSpec, Ask, Reason, Scheduler as _};
 
 use crate::cluster::{Cluster, app, cluster, gib};
 
@@ -38,13 +38,17 @@ fn am_limit_of_a_queue_names_who_holds_it_and_what_lets_the_next_in() {
     let mut cluster = cluster(&[("root.a.maximum-am-resource-percent", "0.1")], &["n0"]);
     master(&mut cluster, 1, "ann");
     cluster.beat(1);
+    // Tasks do not count with masters.
+    cluster.ask(1, vec![Ask::anywhere(gib(2), 1)]);
+    cluster.beat(1);
     master(&mut cluster, 2, "bob");
     let found = cluster.reason(2, Reason::AmLimitQueue);
     let evidence = &found.evidence;
     assert_eq!(evidence.dimension.as_deref(), Some("memory-mb"));
     assert_eq!((evidence.limit, evidence.used), (Some(1024), Some(1024)));
     assert_eq!(evidence.asked, Some(1024));
-    assert_eq!(evidence.holders[0].app, app(1));
+    let holders: Vec<_> = evidence.holders.iter().map(|h| (h.app, h.amount)).collect();
+    assert_eq!(holders, [(app(1), 1024)]);
     let value = cluster.sets(2, "root.a.maximum-am-resource-percent");
     assert_eq!(value, "0.15");
     assert!(cluster.steps(2)[0].lets_in);
