@@ -80,7 +80,7 @@ fn what_would_let_anybody_in_is_refused_with_what_to_do() {
             "--tokens or --jwt-key",
         ),
         (vec!["--demo", "--listen", "0.0.0.0:0"], 1, "--tls-cert"),
-        (vec!["--demo", "--tokens", tokens], 1, "line 1"),
+        (vec!["--demo", "--tokens", tokens], 1, "tokens:1: "),
         (
             vec!["--demo", "--tokens", "/nowhere/tokens"],
             2,

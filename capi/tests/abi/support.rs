@@ -415,7 +415,11 @@ impl Host {
         codes
     }
 
+    /// Events; without a time to wait, all of the calls before. A call may return before its events are delivered.
     pub(crate) fn events(&self, timeout_ms: i64) -> Vec<FlatRecord> {
+        if timeout_ms == 0 {
+            assert_eq!(capsched_quiesce(self.engine), CAPSCHED_OK);
+        }
         let mut room = Records::new(64);
         let code = c!(capsched_events(self.engine, timeout_ms, room.buffer()));
         assert_eq!(code, CAPSCHED_OK, "{}", error_text());

@@ -59,7 +59,9 @@ fn node_agents_run_the_containers_of_applications() {
     let (applications, agents) = (figures(applications), figures(agents));
     assert!(applications["done"].as_u64() > Some(0), "{applications}");
     assert_eq!(applications["refused"], 0, "{applications}");
-    assert!(agents["launched"].as_u64() >= applications["containers"].as_u64());
+    for what in ["launched", "finished"] {
+        assert!(agents[what].as_u64() > Some(0), "{agents}");
+    }
     assert_eq!(
         (&agents["doubled"], &agents["oversubscribed"]),
         (&Value::from(0), &Value::from(0)),
