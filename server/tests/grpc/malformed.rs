@@ -221,9 +221,17 @@ async fn a_wrong_call_of_a_master_leaves_its_stream_open() {
 async fn a_deadline_that_is_over_ends_a_call() {
     let running = Running::start().await;
     let mut apps = running.applications("ann").await;
-    let mut request = Request::new(wire::NewIdRequest {});
-    request.set_timeout(Duration::from_nanos(1));
-    let late = apps.new_id(request).await.unwrap_err();
+    // Where the answer is ready before the clock is looked at, it counts.
+    let mut late = None;
+    for _ in 0..10_000 {
+        let mut request = Request::new(wire::NewIdRequest {});
+        request.set_timeout(Duration::from_nanos(1));
+        late = apps.new_id(request).await.err();
+        if late.is_some() {
+            break;
+        }
+    }
+    let late = late.unwrap();
     let ended = matches!(late.code(), Code::DeadlineExceeded | Code::Cancelled);
     assert!(ended, "{late:?}");
     apps.new_id(wire::NewIdRequest {}).await.unwrap();
