@@ -78,6 +78,42 @@ pub(crate) fn cluster_of_site(
 }
 
 impl Cluster {
+    /// Containers of application 1 are asked back for application 2 in root.b.
+    pub(crate) fn preempting() -> Self {
+        let whole = [
+            ("root.a.maximum-capacity", "100"),
+            ("root.b.maximum-capacity", "100"),
+        ];
+        let mut cluster = cluster(&whole, &["n0"]);
+        let mut settings = cluster.loaded.preemption.clone();
+        settings.enabled = true;
+        settings.total_per_round = 1.0;
+        settings.natural_termination_factor = 1.0;
+        cluster.engine.configure_preemption(settings);
+        cluster.asks(1, "root.a", "ann", (8, 1));
+        cluster.beat(8);
+        cluster.asks(2, "root.b", "bob", (2, 1));
+        cluster.engine.preempt();
+        cluster
+    }
+
+    /// Application 2 waits in root.a.x, since application 1 in root.a.y has all that root.a may use.
+    pub(crate) fn with_full_parent() -> Self {
+        let conf = [
+            ("root.a.queues", "x,y"),
+            ("root.a.x.capacity", "50"),
+            ("root.a.y.capacity", "50"),
+            ("root.a.x.user-limit-factor", "10"),
+            ("root.a.y.user-limit-factor", "10"),
+            ("root.a.maximum-capacity", "50"),
+        ];
+        let mut cluster = cluster(&conf, &["n0"]);
+        cluster.asks(1, "root.a.y", "bob", (4, 1));
+        cluster.beat(4);
+        cluster.asks(2, "root.a.x", "ann", (1, 1));
+        cluster
+    }
+
     /// Submits an unmanaged application that asks for equal containers anywhere.
     pub(crate) fn asks(&mut self, number: u32, queue: &str, user: &str, (n, size): (i32, i64)) {
         self.submit(AppSpec::new(app(number), queue, user));

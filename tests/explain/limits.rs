@@ -96,18 +96,7 @@ fn a_leaf_at_its_maximum_is_the_binding_queue() {
 
 #[test]
 fn siblings_that_use_a_queue_above_hold_its_headroom() {
-    let conf = [
-        ("root.a.queues", "x,y"),
-        ("root.a.x.capacity", "50"),
-        ("root.a.y.capacity", "50"),
-        ("root.a.x.user-limit-factor", "10"),
-        ("root.a.y.user-limit-factor", "10"),
-        ("root.a.maximum-capacity", "50"),
-    ];
-    let mut cluster = cluster(&conf, &["n0"]);
-    cluster.asks(1, "root.a.y", "bob", (4, 1));
-    cluster.beat(4);
-    cluster.asks(2, "root.a.x", "ann", (1, 1));
+    let cluster = Cluster::with_full_parent();
     let found = cluster.reason(2, Reason::ParentHeadroom);
     assert_eq!(found.evidence.binding.as_deref(), Some("root.a"));
     assert_eq!(&*found.evidence.holders[0].queue, "root.a.y");

@@ -5,7 +5,7 @@ use capsched::api::{
     Reason, ResourceVector, Scheduler as _, UnderWay, explain, why_not,
 };
 
-use crate::cluster::{app, cluster, gib, node};
+use crate::cluster::{Cluster, app, cluster, gib, node};
 
 #[test]
 fn nothing_fits_where_everything_is_used() {
@@ -266,20 +266,7 @@ fn what_fits_is_not_yet_evaluated_or_proposed_again() {
 
 #[test]
 fn containers_that_are_asked_back_are_under_way() {
-    let conf = [
-        ("root.a.maximum-capacity", "100"),
-        ("root.b.maximum-capacity", "100"),
-    ];
-    let mut cluster = cluster(&conf, &["n0"]);
-    let mut settings = cluster.loaded.preemption.clone();
-    settings.enabled = true;
-    settings.total_per_round = 1.0;
-    settings.natural_termination_factor = 1.0;
-    cluster.engine.configure_preemption(settings);
-    cluster.asks(1, "root.a", "ann", (8, 1));
-    cluster.beat(8);
-    cluster.asks(2, "root.b", "bob", (2, 1));
-    cluster.engine.preempt();
+    let cluster = Cluster::preempting();
     let why = cluster.why(2);
     let found = cluster.reason(2, Reason::PreemptionInProgress);
     assert!(

@@ -12,19 +12,19 @@ use crate::cluster::{Cluster, app, cluster, gib, node};
 use crate::opportunistic::asking;
 
 /// An explanation with the steps that were seen to help.
-type Told = (Finding, Vec<NextStep>);
+type Explained = (Finding, Vec<NextStep>);
 
 /// A reason, a state that has it, its evidence and its first step; or the rule where there is none.
 struct Row {
     reason: Reason,
-    state: fn() -> Told,
+    state: fn() -> Explained,
     evidence: &'static str,
     step: &'static str,
 }
 
 const fn row(
     reason: Reason,
-    state: fn() -> Told,
+    state: fn() -> Explained,
     evidence: &'static str,
     step: &'static str,
 ) -> Row {
@@ -182,7 +182,7 @@ const ROWS: [Row; 33] = [
     ),
     row(
         Reason::NodesReserved,
-        || reserving().told(3),
+        || reserving().explained(3),
         "nodes with room used 1 short memory-mb:1 by skip-allocate-on-nodes-with-reserved-containers",
         "add a node like n1",
     ),
@@ -206,13 +206,13 @@ const ROWS: [Row; 33] = [
     ),
     row(
         Reason::OpportunisticWaits,
-        || asking(4).told(1),
+        || asking(4).explained(1),
         "nodes limit 1 used 1 asked 1 by yarn.nodemanager.opportunistic-containers-max-queue-length",
         "nothing that was tried on a copy helps at once",
     ),
     row(
         Reason::OpportunisticQueued,
-        || asking(2).told(1),
+        || asking(2).explained(1),
         "opportunistic containers of memory-mb 6144, vcores 1 are in the queues of 1 nodes; the next one has 0 ahead \
          on n0:0",
         "nothing to do: it is under way",
@@ -225,7 +225,7 @@ const ROWS: [Row; 33] = [
     ),
     row(
         Reason::ReservedOnNode,
-        || reserving().told(2),
+        || reserving().explained(2),
         "memory-mb limit 8192 used 5120 asked 4096",
         "wait for the end of the container on its node n0:0",
     ),
@@ -237,7 +237,7 @@ const ROWS: [Row; 33] = [
     ),
     row(
         Reason::NotYetEvaluated,
-        || fresh().told(1),
+        || fresh().explained(1),
         "nodes with room used 1",
         "wait: the next rounds serve it",
     ),
@@ -252,11 +252,11 @@ fn every_reason_has_its_token_its_evidence_and_its_next_step() {
         let step = steps
             .first()
             .map_or_else(|| found.reason.without_step().to_owned(), said);
-        let told = (found.reason.token(), evidence.as_str(), step.as_str());
+        let shown = (found.reason.token(), evidence.as_str(), step.as_str());
         let wanted = (row.reason.token(), row.evidence, row.step);
-        if told != wanted {
+        if shown != wanted {
             wrong.push(format!(
-                "{told:?}\n  instead of {wanted:?}: {found:?} {steps:?}"
+                "{shown:?}\n  instead of {wanted:?}: {found:?} {steps:?}"
             ));
         }
         let gains = |step: &NextStep| step.admits > 0 || step.lets_in;
@@ -301,62 +301,72 @@ fn shown(found: &Finding) -> String {
 }
 
 impl Cluster {
-    fn told(&self, number: u32) -> Told {
+    fn explained(&self, number: u32) -> Explained {
         let why = self.why(number);
         let found = why.dominant().expect("there is a reason").clone();
         (found, next_steps(&self.engine, &why, &self.loaded))
     }
 }
 
-fn refusal(cluster: &mut Cluster, spec: AppSpec) -> Told {
+fn refusal(cluster: &mut Cluster, spec: AppSpec) -> Explained {
     let error = cluster.engine.submit(spec.clone()).unwrap_err();
     let found = refused_submission(&error, &cluster.loaded.settings.scheduler.resource_types);
     let steps = next_steps_of_refusal(&cluster.engine, &spec, &found, &cluster.loaded);
     (found, steps)
 }
 
-fn submitted(conf: &[(&str, &str)], queue: &str) -> Told {
+fn submitted(conf: &[(&str, &str)], queue: &str) -> Explained {
     refusal(
         &mut cluster(conf, &["n0"]),
         AppSpec::new(app(1), queue, "ann"),
     )
 }
 
-fn nobody() -> Told {
+fn nobody() -> Explained {
     refusal(
         &mut cluster(&[], &["n0"]),
         AppSpec::new(app(1), "root.a", ""),
     )
 }
 
-fn full_list() -> Told {
+fn full_list() -> Explained {
     let mut cluster = cluster(&[("root.a.maximum-applications", "1")], &["n0"]);
     cluster.asks(1, "root.a", "ann", (1, 1));
     refusal(&mut cluster, AppSpec::new(app(2), "root.a", "ann"))
 }
 
 /// A submission of ann to a queue of bob; she may submit nowhere else.
-fn denied() -> Told {
-    let lists = [
-        ("root.acl_submit_applications", " "),
-        ("root.acl_administer_queue", " "),
-        ("root.a.acl_submit_applications", "bob"),
-    ];
-    let cluster = cluster(&lists, &["n0"]);
-    let rules = Admission::read(&cluster.loaded, "yarn").unwrap();
-    let refusal = AdmissionRefusal::Submit {
+fn denied() -> Explained {
+    let explained = refused(&by_lists(), &[("root.a.acl_submit_applications", "bob")]);
+    let steps = &explained.1;
+    assert_eq!(steps.len(), 1, "no other queue lets her in: {steps:?}");
+    explained
+}
+
+/// What access lists of root.a refuse to ann.
+fn by_lists() -> AdmissionRefusal {
+    AdmissionRefusal::Submit {
         user: "ann".to_owned(),
         queue: "root.a".to_owned(),
-    };
+    }
+}
+
+/// A refused submission of ann to root.a, where only the lists given let anybody in.
+fn refused(refusal: &AdmissionRefusal, lists: &[(&str, &str)]) -> Explained {
+    let nobody = [
+        ("root.acl_submit_applications", " "),
+        ("root.acl_administer_queue", " "),
+    ];
+    let cluster = cluster(&[&nobody[..], lists].concat(), &["n0"]);
+    let rules = Admission::read(&cluster.loaded, "yarn").unwrap();
     let of = RefusedAdmission {
         spec: &AppSpec::new(app(1), "root.a", "ann"),
         caller: ann(),
         rules: &rules,
-        refusal: &refusal,
+        refusal,
     };
     let steps = next_steps_of_refused_admission(&cluster.engine, of, &cluster.loaded);
-    assert_eq!(steps.len(), 1, "no other queue lets her in: {steps:?}");
-    (refused_admission(&refusal), steps)
+    (refused_admission(refusal), steps)
 }
 
 fn ann() -> Caller<'static> {
@@ -368,34 +378,14 @@ fn ann() -> Caller<'static> {
 }
 
 #[test]
-fn who_may_submit_elsewhere_is_told_where() {
-    let lists = [
-        ("root.acl_submit_applications", " "),
-        ("root.acl_administer_queue", " "),
-        ("root.b.acl_submit_applications", "ann"),
-    ];
-    let cluster = cluster(&lists, &["n0"]);
-    let rules = Admission::read(&cluster.loaded, "yarn").unwrap();
-    let refusal = AdmissionRefusal::Submit {
-        user: "ann".to_owned(),
-        queue: "root.a".to_owned(),
-    };
-    let of = RefusedAdmission {
-        spec: &AppSpec::new(app(1), "root.a", "ann"),
-        caller: ann(),
-        rules: &rules,
-        refusal: &refusal,
-    };
-    let steps = next_steps_of_refused_admission(&cluster.engine, of, &cluster.loaded);
+fn who_may_submit_elsewhere_gets_the_queue_as_a_step() {
+    let lists = [("root.b.acl_submit_applications", "ann")];
+    let (_, steps) = refused(&by_lists(), &lists);
     let steps: Vec<String> = steps.iter().map(said).collect();
     let listed = "set root.a.acl_submit_applications to \"ann\"";
     assert_eq!(steps, [listed, "submit to root.b"]);
-    let other = AdmissionRefusal::Mapping { rule: 0 };
-    let of = RefusedAdmission {
-        refusal: &other,
-        ..of
-    };
-    assert!(next_steps_of_refused_admission(&cluster.engine, of, &cluster.loaded).is_empty());
+    let (_, steps) = refused(&AdmissionRefusal::Mapping { rule: 0 }, &lists);
+    assert!(steps.is_empty(), "{steps:?}");
 }
 
 fn labelled(label: &str) -> Ask {
@@ -406,7 +396,7 @@ fn labelled(label: &str) -> Ask {
 }
 
 /// A call that is refused, on a cluster whose largest node has 32 GiB.
-fn called(ask: Ask) -> Told {
+fn called(ask: Ask) -> Explained {
     let mut cluster = cluster(&[], &["n0"]);
     let spec = NodeSpec::new(node("large"), gib(32));
     cluster.engine.add_node(spec).unwrap();
@@ -420,7 +410,7 @@ fn called(ask: Ask) -> Told {
     (found, steps)
 }
 
-fn unlabelled() -> Told {
+fn unlabelled() -> Explained {
     let conf = [
         ("root.accessible-node-labels.gpu.capacity", "100"),
         ("root.a.accessible-node-labels", "gpu"),
@@ -429,73 +419,61 @@ fn unlabelled() -> Told {
     let mut cluster = cluster(&conf, &["n0"]);
     cluster.submit(AppSpec::new(app(1), "root.a", "ann"));
     cluster.ask(1, vec![labelled("gpu")]);
-    cluster.told(1)
+    cluster.explained(1)
 }
 
-fn large() -> Told {
+fn large() -> Explained {
     let mut cluster = cluster(&[], &["n0"]);
     let spec = NodeSpec::new(node("large"), gib(16));
     cluster.engine.add_node(spec).unwrap();
     cluster.asks(1, "root.a", "ann", (1, 9));
     cluster.engine.remove_node(&node("large")).unwrap();
-    cluster.told(1)
+    cluster.explained(1)
 }
 
-fn exceeds() -> Told {
+fn exceeds() -> Explained {
     let mut cluster = cluster(&[("root.a.maximum-capacity", "50")], &["n0"]);
     cluster.asks(1, "root.a", "ann", (1, 5));
-    cluster.told(1)
+    cluster.explained(1)
 }
 
-fn parked() -> Told {
+fn parked() -> Explained {
     let mut cluster = cluster(&[("root.a.max-parallel-apps", "1")], &["n0"]);
     cluster.asks(1, "root.a", "ann", (1, 1));
     cluster.submit(AppSpec::new(app(2), "root.a", "bob").with_master(gib(1)));
-    cluster.told(2)
+    cluster.explained(2)
 }
 
-fn masters(setting: (&str, &str), users: [&str; 2]) -> Told {
+fn masters(setting: (&str, &str), users: [&str; 2]) -> Explained {
     let mut cluster = cluster(&[setting], &["n0"]);
     for (number, user) in (1..).zip(users) {
         let spec = AppSpec::new(app(number), "root.a", user).with_master(gib(1));
         cluster.submit(spec);
         cluster.beat(1);
     }
-    cluster.told(2)
+    cluster.explained(2)
 }
 
-fn full_queue() -> Told {
+fn full_queue() -> Explained {
     let mut cluster = cluster(&[("root.a.maximum-capacity", "50")], &["n0"]);
     cluster.asks(1, "root.a", "ann", (6, 1));
     cluster.beat(6);
-    cluster.told(1)
+    cluster.explained(1)
 }
 
-fn full_parent() -> Told {
-    let conf = [
-        ("root.a.queues", "x,y"),
-        ("root.a.x.capacity", "50"),
-        ("root.a.y.capacity", "50"),
-        ("root.a.x.user-limit-factor", "10"),
-        ("root.a.y.user-limit-factor", "10"),
-        ("root.a.maximum-capacity", "50"),
-    ];
-    let mut cluster = cluster(&conf, &["n0"]);
-    cluster.asks(1, "root.a.y", "bob", (4, 1));
-    cluster.beat(4);
-    cluster.asks(2, "root.a.x", "ann", (1, 1));
-    cluster.told(2)
+fn full_parent() -> Explained {
+    Cluster::with_full_parent().explained(2)
 }
 
-fn full_user() -> Told {
+fn full_user() -> Explained {
     let mut cluster = cluster(&[("root.a.user-limit-factor", "1")], &["n0", "n1"]);
     cluster.asks(1, "root.a", "ann", (4, 3));
     cluster.beat(6);
-    cluster.told(1)
+    cluster.explained(1)
 }
 
 /// One container fits, and another application comes first.
-fn behind(priority: Option<i32>) -> Told {
+fn behind(priority: Option<i32>) -> Explained {
     let mut cluster = cluster(&[], &["n0"]);
     cluster.asks(1, "root.a", "ann", (7, 1));
     cluster.beat(7);
@@ -506,19 +484,19 @@ fn behind(priority: Option<i32>) -> Told {
     cluster.submit(first);
     cluster.ask(2, vec![Ask::anywhere(gib(1), 1)]);
     cluster.asks(3, "root.a", "bob", (1, 1));
-    cluster.told(3)
+    cluster.explained(3)
 }
 
 /// One more container where others of one size run.
-fn crowded(hosts: &[&str], running: (i32, i64), asked: i64) -> Told {
+fn crowded(hosts: &[&str], running: (i32, i64), asked: i64) -> Explained {
     let mut cluster = cluster(&[], hosts);
     cluster.asks(1, "root.b", "bob", running);
     cluster.beat(8);
     cluster.asks(2, "root.a", "ann", (1, asked));
-    cluster.told(2)
+    cluster.explained(2)
 }
 
-fn elsewhere() -> Told {
+fn elsewhere() -> Explained {
     let mut cluster = cluster(&[], &["n0", "n1"]);
     let on = |size| {
         let any = Ask {
@@ -537,7 +515,7 @@ fn elsewhere() -> Told {
     cluster.beat(1);
     cluster.submit(AppSpec::new(app(2), "root.a", "ann"));
     cluster.ask(2, on(1));
-    cluster.told(2)
+    cluster.explained(2)
 }
 
 /// Application 2 has n0 reserved, beside a container of application 1; 3 asks for what is left there.
@@ -553,7 +531,7 @@ fn reserving() -> Cluster {
     cluster
 }
 
-fn excluding() -> Told {
+fn excluding() -> Explained {
     let mut cluster = cluster(&[], &["n0"]);
     cluster.submit(AppSpec::new(app(1), "root.a", "ann"));
     let call = AskCall {
@@ -561,10 +539,10 @@ fn excluding() -> Told {
         ..AskCall::asking(vec![Ask::anywhere(gib(1), 1)])
     };
     cluster.engine.ask(app(1), call).unwrap();
-    cluster.told(1)
+    cluster.explained(1)
 }
 
-fn apart() -> Told {
+fn apart() -> Explained {
     let mut cluster = cluster(&[], &["n0"]);
     cluster.submit(AppSpec::new(app(1), "root.a", "ann"));
     let call = AskCall {
@@ -580,36 +558,21 @@ fn apart() -> Told {
     };
     cluster.engine.ask(app(1), call).unwrap();
     cluster.beat(2);
-    cluster.told(1)
+    cluster.explained(1)
 }
 
-fn gang() -> Told {
+fn gang() -> Explained {
     let mut cluster = cluster(&[], &["n0", "n1"]);
     cluster.asks(1, "root.b", "bob", (1, 6));
     cluster.beat(1);
     cluster.asks(2, "root.a", "ann", (0, 1));
     let gang = GangAsk::of(2, gib(8), 60_000);
     cluster.engine.ask_gang(app(2), gang).unwrap();
-    cluster.told(2)
+    cluster.explained(2)
 }
 
-/// Containers of application 1 are asked back for root.b.
-fn preempting() -> Told {
-    let whole = [
-        ("root.a.maximum-capacity", "100"),
-        ("root.b.maximum-capacity", "100"),
-    ];
-    let mut cluster = cluster(&whole, &["n0"]);
-    let mut settings = cluster.loaded.preemption.clone();
-    settings.enabled = true;
-    settings.total_per_round = 1.0;
-    settings.natural_termination_factor = 1.0;
-    cluster.engine.configure_preemption(settings);
-    cluster.asks(1, "root.a", "ann", (8, 1));
-    cluster.beat(8);
-    cluster.asks(2, "root.b", "bob", (2, 1));
-    cluster.engine.preempt();
-    cluster.told(2)
+fn preempting() -> Explained {
+    Cluster::preempting().explained(2)
 }
 
 fn fresh() -> Cluster {
@@ -619,7 +582,7 @@ fn fresh() -> Cluster {
 }
 
 /// The commit refused three proposals. Rounds of one thread never conflict, so the number is given.
-fn refused_proposals() -> Told {
+fn refused_proposals() -> Explained {
     let cluster = fresh();
     let mut under_way = UnderWay::default();
     under_way.refused.insert(app(1), 3);
