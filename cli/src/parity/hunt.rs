@@ -15,6 +15,7 @@ use super::compare::Difference;
 use super::generate::admissions::{access, mapping};
 use super::generate::{Profile, scenario};
 use super::judge::{Judges, Peer, Recorded};
+use super::progress::{HuntCounts, HuntProgress};
 use super::verdict::Verdict;
 use crate::output::{PROBLEM, line, note};
 
@@ -61,36 +62,45 @@ impl Hunt<'_> {
     pub(super) fn run(&self) -> Result<ExitCode> {
         std::fs::create_dir_all(self.out)
             .with_context(|| format!("cannot create {}", self.out.display()))?;
-        let mut judges = Judges::new(self.peer);
+        let log = self.out.join("driver.log");
+        let mut judges = Judges::logging(self.peer, &log)?;
         // Where no process starts, each seed would fail by that.
         judges.start(2)?;
         let (clock, mut account) = (SystemClock::new(), Account::default());
+        let mut progress = HuntProgress::new(&self.seeds, self.minutes);
         let start = clock.now_ms();
         for seed in self.seeds.clone() {
-            let minutes = clock.now_ms().saturating_sub(start) / 60_000;
-            if self.minutes.is_some_and(|most| minutes >= most) {
+            let ms = clock.now_ms().saturating_sub(start);
+            progress.show(account.counts(), ms);
+            if self.minutes.is_some_and(|most| ms / 60_000 >= most) {
                 break;
             }
-            self.play(seed, &mut judges, &mut account)?;
+            self.play(seed, &mut judges, &mut account, &progress)?;
         }
-        account.print(self.json, clock.now_ms().saturating_sub(start));
+        drop(progress);
+        account.print(self.json, clock.now_ms().saturating_sub(start), &log);
         let clean = account.files.is_empty() && account.broken == 0;
         Ok(ExitCode::from(if clean { 0 } else { PROBLEM }))
     }
 
-    fn play(&self, seed: u64, judge: &mut Judges<'_>, account: &mut Account) -> Result<()> {
-        let all = Profile::ALL.map(|(profile, _)| profile);
-        let turn = usize::try_from(seed).unwrap_or(0) % all.len();
-        let profile = self.profile.unwrap_or(all[turn]);
+    fn play(
+        &self,
+        seed: u64,
+        judge: &mut Judges<'_>,
+        account: &mut Account,
+        progress: &HuntProgress,
+    ) -> Result<()> {
+        let profile = self.profile.unwrap_or_else(|| in_turn(seed));
         let drawn = drawn(seed, profile);
         account.scenarios += 1;
+        let broken = |error: anyhow::Error, account: &mut Account, scenario: &Value| {
+            progress.beside(|| note(format_args!("{} {seed}: {error:#}", profile.name())));
+            account.broken += 1;
+            self.keep(scenario, &format!("broken-{}-{seed}", profile.name()))
+        };
         let recorded = match judge.record(&drawn) {
             Ok(recorded) => recorded,
-            Err(error) => {
-                note(format_args!("{} {seed}: {error:#}", profile.name()));
-                account.broken += 1;
-                return self.keep(&drawn, &format!("broken-{}-{seed}", profile.name()));
-            }
+            Err(error) => return broken(error, account, &drawn),
         };
         account.failed += u64::from(recorded.failed);
         let recording = recorded.recording;
@@ -98,19 +108,17 @@ impl Hunt<'_> {
         let found = match self.difference(&recording) {
             Ok(None) => return Ok(()),
             Ok(Some(found)) => found,
-            Err(error) => {
-                note(format_args!("{} {seed}: {error:#}", profile.name()));
-                account.broken += 1;
-                return self.keep(&recording, &format!("broken-{}-{seed}", profile.name()));
-            }
+            Err(error) => return broken(error, account, &recording),
         };
         *account.kinds.entry(found.kind.clone()).or_default() += 1;
         let (small, found) = self.shrunk(recording, found, judge);
         let name = format!("{}-{seed}", profile.name());
-        line(format_args!(
-            "{name} at step {}: {}",
-            found.step, found.difference
-        ));
+        progress.beside(|| {
+            line(format_args!(
+                "{name} at step {}: {}",
+                found.step, found.difference
+            ));
+        });
         account.files.push(self.out.join(format!("{name}.json")));
         self.keep(&small, &name)
     }
@@ -185,6 +193,12 @@ impl Hunt<'_> {
     }
 }
 
+/// The profile of a seed where all come in turn.
+fn in_turn(seed: u64) -> Profile {
+    let all = Profile::ALL.map(|(profile, _)| profile);
+    all[usize::try_from(seed).unwrap_or(0) % all.len()]
+}
+
 /// The scenario of a seed.
 fn drawn(seed: u64, profile: Profile) -> Value {
     let mut random = Random::new(seed);
@@ -225,11 +239,19 @@ fn cut(recording: &mut Value, step: usize) {
 }
 
 impl Account {
-    fn print(&self, as_json: bool, ms: u64) {
+    fn counts(&self) -> HuntCounts {
+        HuntCounts {
+            scenarios: self.scenarios,
+            steps: self.steps,
+            differences: self.files.len(),
+        }
+    }
+
+    fn print(&self, as_json: bool, ms: u64, log: &Path) {
         if as_json {
             line(json!({
                 "scenarios": self.scenarios, "steps": self.steps, "broken": self.broken,
-                "failed": self.failed,
+                "failed": self.failed, "log": log,
                 "differences": self.kinds, "files": self.files, "ms": ms,
             }));
             return;
@@ -239,13 +261,14 @@ impl Account {
         }
         line(format_args!(
             "{} scenarios, {} steps in {} s: {} differ, {} could not be played; the real scheduler \
-             failed in {}",
+             failed in {} (traces: {})",
             self.scenarios,
             self.steps,
             ms / 1000,
             self.files.len(),
             self.broken,
-            self.failed
+            self.failed,
+            log.display()
         ));
     }
 }

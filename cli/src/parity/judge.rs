@@ -1,6 +1,7 @@
 //! The real scheduler as a process: scenarios in, recordings out.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -8,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use capsched::api::Reference;
 use serde_json::Value;
 
@@ -85,15 +86,21 @@ struct Judge {
 }
 
 impl Judge {
-    /// Builds the driver where it is not built, and starts it.
+    /// Builds the driver where it is not built, and starts it. With a log, that file gets what the
+    /// driver says besides, traces of what fails in Hadoop among it.
     ///
     /// # Errors
     ///
     /// When the driver is missing or cannot be built.
-    fn start(peer: &Peer) -> Result<Self> {
+    fn start(peer: &Peer, log: Option<&File>) -> Result<Self> {
         let script = script_above(DRIVER)?;
         let mut command = Command::new(&script);
-        let started = Self::over(command.args(["--judge", &peer.version, "--lines"]));
+        command.args(["--judge", &peer.version, "--lines"]);
+        if let Some(log) = log {
+            let log = log.try_clone().context("the log cannot be written")?;
+            command.arg("--traces").stderr(log);
+        }
+        let started = Self::over(&mut command);
         started.with_context(|| format!("cannot run {}", script.display()))
     }
 
@@ -148,7 +155,12 @@ impl Judge {
         let fault = recording.as_object_mut().and_then(|of| of.remove("fault"));
         let before = recording["steps"].as_array().map_or(0, Vec::len);
         match fault {
-            Some(fault) if before == 0 => bail!("the real scheduler fails: {fault}"),
+            Some(fault) if before == 0 => {
+                let fault = fault
+                    .as_str()
+                    .map_or_else(|| fault.to_string(), str::to_owned);
+                bail!("the real scheduler fails: {fault}")
+            }
             // What it did before is as good as any recording.
             Some(_) => Ok(Recorded {
                 recording,
@@ -177,6 +189,8 @@ impl Drop for Judge {
 #[derive(Debug)]
 pub(super) struct Judges<'a> {
     peer: &'a Peer,
+    /// What the processes say besides, with its path.
+    log: Option<(PathBuf, File)>,
     by_types: BTreeMap<usize, Judge>,
 }
 
@@ -185,8 +199,28 @@ impl<'a> Judges<'a> {
     pub(super) const fn new(peer: &'a Peer) -> Self {
         Self {
             peer,
+            log: None,
             by_types: BTreeMap::new(),
         }
+    }
+
+    /// No process yet. What they say besides goes to a file, which is new.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be created.
+    pub(super) fn logging(peer: &'a Peer, log: &Path) -> Result<Self> {
+        let file = File::create(log);
+        let file = file.with_context(|| format!("cannot create {}", log.display()))?;
+        Ok(Self {
+            log: Some((log.to_owned(), file)),
+            ..Self::new(peer)
+        })
+    }
+
+    /// A new process.
+    fn process(&self) -> Result<Judge> {
+        Judge::start(self.peer, self.log.as_ref().map(|(_, file)| file))
     }
 
     /// Starts the process for scenarios with so many resource types.
@@ -195,7 +229,8 @@ impl<'a> Judges<'a> {
     ///
     /// When none starts here.
     pub(super) fn start(&mut self, types: usize) -> Result<()> {
-        self.by_types.insert(types, Judge::start(self.peer)?);
+        let judge = self.process()?;
+        self.by_types.insert(types, judge);
         Ok(())
     }
 
@@ -204,9 +239,12 @@ impl<'a> Judges<'a> {
         let types = scenario["resource_types"].as_array().map_or(0, Vec::len);
         let mut judge = match self.by_types.remove(&types) {
             Some(judge) => judge,
-            None => Judge::start(self.peer)?,
+            None => self.process()?,
         };
-        let recording = judge.record(scenario)?;
+        let recording = judge.record(scenario).map_err(|error| match &self.log {
+            Some((path, _)) => anyhow!("{error:#}; see {}", path.display()),
+            None => error,
+        })?;
         self.by_types.insert(types, judge);
         Ok(recording)
     }

@@ -10,6 +10,7 @@ mod hunt;
 mod judge;
 mod mapping;
 mod player;
+mod progress;
 mod refresh;
 mod rest;
 mod rules;

@@ -22,6 +22,8 @@ import org.apache.hadoop.util.VersionInfo;
  */
 public final class Judge {
   private static final ObjectMapper JSON = new ObjectMapper();
+  /** Whether what fails in Hadoop is printed with its stack; the recording names it in any case. */
+  private static boolean traces;
 
   private Judge() {
   }
@@ -31,14 +33,15 @@ public final class Judge {
     PrintStream out = System.out;
     System.setOut(System.err);
     quiet();
-    if (arguments.length == 1 && arguments[0].equals("--lines")) {
+    traces = arguments.length == 2 && arguments[1].equals("--traces");
+    if (arguments.length > 0 && arguments[0].equals("--lines")) {
       lines(out);
     } else if (arguments.length > 0) {
       for (String name : arguments) {
         shown(recorded(JSON.readTree(new File(name))), out);
       }
     } else {
-      System.err.println("usage: run.sh --judge [VERSION] --lines | SCENARIO.json...");
+      System.err.println("usage: run.sh --judge [VERSION] --lines [--traces] | SCENARIO.json...");
       System.exit(2);
     }
     // Threads that Hadoop started would keep the process.
@@ -70,7 +73,9 @@ public final class Judge {
       }
     } catch (Exception | LinkageError fault) {
       recording.put("fault", fault.toString());
-      fault.printStackTrace();
+      if (traces) {
+        fault.printStackTrace();
+      }
     }
     return recording;
   }
