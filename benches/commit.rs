@@ -50,7 +50,7 @@ fn allocate_and_finish(c: &mut Criterion) {
                     unreachable!("a committed proposal is the last event");
                 };
                 let slot = ledger.live_container(container).expect("it was placed");
-                ledger.container_exited(slot);
+                ledger.container_exited(slot, 0);
                 ledger.drain_follow_ups();
                 ledger.take_events()
             });

@@ -76,6 +76,7 @@ fn ask(engine: &mut Sequential, app: u32, queue: usize, count: usize) -> Done<()
         master_partition: None,
         partition: None,
         tags: Vec::new(),
+        restarts: capsched::api::Restarts::Never,
     })?;
     let ask = Ask {
         priority: 1,

@@ -9,7 +9,7 @@
 /*
  Version of this interface: raised when a call or a field is added.
  */
-#define CAPSCHED_ABI_VERSION 3
+#define CAPSCHED_ABI_VERSION 4
 
 /*
  Numbers in a vector of resources: memory in MiB, vcores, then the further types in the order of the settings.
@@ -182,6 +182,16 @@
 #define CAPSCHED_APP_PARENT 16
 
 /*
+ The application stays when its attempt ends. Since version 4 of the interface.
+ */
+#define CAPSCHED_APP_RESTARTS 32
+
+/*
+ The same, with the containers that run. Since version 4 of the interface.
+ */
+#define CAPSCHED_APP_KEEPS_CONTAINERS 64
+
+/*
  `capsched_ask.partition` is set.
  */
 #define CAPSCHED_ASK_PARTITION 1
@@ -292,7 +302,7 @@
 #define CAPSCHED_MASTER_STARTED 7
 
 /*
- Event: the master was lost, and its application ended.
+ Event: the master was lost, and its application ended, or its attempt.
  */
 #define CAPSCHED_MASTER_LOST 8
 
@@ -330,6 +340,11 @@
  Event: an opportunistic container has room on its node. Since version 3 of the interface.
  */
 #define CAPSCHED_OPPORTUNISTIC_STARTED 15
+
+/*
+ Event: an attempt ended, and its application stays. Since version 4 of the interface.
+ */
+#define CAPSCHED_ATTEMPT_ENDED 16
 
 /*
  Reply to a call of an application: a container that it has now.
@@ -500,6 +515,11 @@
  `stage` of an application: over.
  */
 #define CAPSCHED_STAGE_DONE 4
+
+/*
+ `stage` of an application: its attempt ended, and the next one has not started.
+ */
+#define CAPSCHED_STAGE_BETWEEN 5
 
 /*
  A text by its length; UTF-8, without a NUL.
@@ -1514,6 +1534,40 @@ int32_t capsched_containers_kill(uint64_t engine,
                                  const capsched_container *containers,
                                  size_t count,
                                  int32_t *codes);
+
+/*
+ Ends the attempt of an application. The application stays in its queue with what it keeps, and asks for nothing
+ until `capsched_attempt_start`. Since version 4 of the interface.
+ */
+int32_t capsched_attempt_end(uint64_t engine,
+                             uint32_t app);
+
+/*
+ Starts the next attempt of an application, which asks for its master's container; `attempt` gets its number. Since
+ version 4 of the interface.
+
+ Pointers:
+
+ `attempt` is one number.
+ */
+int32_t capsched_attempt_start(uint64_t engine,
+                               uint32_t app,
+                               uint32_t *attempt);
+
+/*
+ Containers that ended by themselves with these exit statuses. One that may be the fault of its node, of a master,
+ has the next master placed elsewhere, where the settings say so. `codes` gets 0 for each that was live, else
+ `CAPSCHED_ERR_UNKNOWN`. Since version 4 of the interface.
+
+ Pointers:
+
+ `containers`, `statuses` and `codes` have `count` elements.
+ */
+int32_t capsched_containers_exited(uint64_t engine,
+                                   const capsched_container *containers,
+                                   const int32_t *statuses,
+                                   size_t count,
+                                   int32_t *codes);
 
 /*
  Asks for a gang, or withdraws the one that waits under its key. Its containers come with the replies to later

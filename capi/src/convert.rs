@@ -351,6 +351,10 @@ fn event_of_app(held: &Held, event: &Decision) -> FlatRecord {
             |container| FlatRecord::about(abi::CAPSCHED_MASTER_STARTED, container),
         ),
         Decision::MasterLost { app } => FlatRecord::about_app(abi::CAPSCHED_MASTER_LOST, *app),
+        Decision::AttemptEnded { app, attempt } => FlatRecord {
+            attempt: *attempt,
+            ..FlatRecord::about_app(abi::CAPSCHED_ATTEMPT_ENDED, *app)
+        },
         Decision::AppEnded { app, cause } => FlatRecord {
             reason: app_end_number(*cause),
             ..FlatRecord::about_app(abi::CAPSCHED_APP_ENDED, *app)

@@ -96,11 +96,8 @@ pub(crate) fn files(memory: Memory, options: &OptionsRecord) -> Answer<Files> {
     })
 }
 
-/// Starts the engine that the options describe.
-pub(crate) fn start(memory: Memory, options: &OptionsRecord) -> Answer<Engine> {
-    let (mode, hand_out) = (mode(options)?, hand_out(options)?);
-    let recovering = flag(options.recovering, "recovering")?;
-    let files = files(memory, options)?;
+/// The node labels of the options.
+pub(crate) fn partitions(memory: Memory, options: &OptionsRecord) -> Answer<Vec<PartitionSpec>> {
     let partitions = memory.read_all(options.partitions, options.partition_count)?;
     let partition = |one: abi::PartitionRecord| {
         Ok(PartitionSpec {
@@ -108,10 +105,15 @@ pub(crate) fn start(memory: Memory, options: &OptionsRecord) -> Answer<Engine> {
             exclusive: flag(one.exclusive, "exclusive")?,
         })
     };
-    let partitions: Vec<_> = partitions
-        .into_iter()
-        .map(partition)
-        .collect::<Answer<_>>()?;
+    partitions.into_iter().map(partition).collect()
+}
+
+/// Starts the engine that the options describe.
+pub(crate) fn start(memory: Memory, options: &OptionsRecord) -> Answer<Engine> {
+    let (mode, hand_out) = (mode(options)?, hand_out(options)?);
+    let recovering = flag(options.recovering, "recovering")?;
+    let files = files(memory, options)?;
+    let partitions = partitions(memory, options)?;
     let loaded = config::load(&files.sources, &files.options)?;
     let rules = Admission::read(&loaded, &files.daemon).map_err(|errors| {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();

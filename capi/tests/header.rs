@@ -18,12 +18,13 @@ fn read(path: &str) -> String {
 }
 
 /// The sources with what is exported; the calls in the order of the folder's names.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "abi/numbers.rs",
     "abi/records.rs",
     "calls/engine.rs",
     "calls/nodes.rs",
     "calls/apps.rs",
+    "calls/attempts.rs",
     "calls/requests.rs",
     "calls/queues.rs",
     "calls/events.rs",

@@ -29,6 +29,8 @@ enum Scene {
     Preemption,
     /// The ResourceManager restarts under a running application.
     Recovery,
+    /// A master fails, and its containers run on for the next one.
+    Attempts,
     /// A master has its container grow, shrink, be demoted and promoted.
     Changes,
     /// Hadoop's load simulator, with its own Capacity Scheduler and with ours.
@@ -36,13 +38,14 @@ enum Scene {
 }
 
 impl Scene {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Shell,
         Self::Pi,
         Self::Wordcount,
         Self::Refresh,
         Self::Preemption,
         Self::Recovery,
+        Self::Attempts,
         Self::Changes,
         Self::Load,
     ];
@@ -55,6 +58,7 @@ impl Scene {
             Self::Refresh => "refresh",
             Self::Preemption => "preemption",
             Self::Recovery => "recovery",
+            Self::Attempts => "attempts",
             Self::Changes => "changes",
             Self::Load => "load",
         }

@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use engine::api::{
     AppSpec, ApplicationId, AskCall, ContainerId, Event, HandOut, NodeName, NodeReport,
-    NodeSpec, Scheduler, StateView, Stepped,
+    NodeSpec, PartitionSpec, Restarts, Scheduler, StateView, Stepped,
 };
 use engine::simulator::journal::StateSnapshot;
 use engine::sync::Mutex;
@@ -33,6 +33,24 @@ fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, Py
 
 fn node_name(name: &str) -> PyResult<NodeName> {
     name.parse().map_err(refusal)
+}
+
+/// What is left of an application when its attempt ends.
+fn restarts_of(name: &str) -> PyResult<Restarts> {
+    match name {
+        "never" => Ok(Restarts::Never),
+        "without_containers" => Ok(Restarts::WithoutContainers),
+        "keeping_containers" => Ok(Restarts::KeepingContainers),
+        other => Err(refusal(format!(
+            "restarts: `{other}` is not never, without_containers or keeping_containers"
+        ))),
+    }
+}
+
+/// Node labels by name, each with whether it is exclusive.
+fn labels_of(named: Vec<(String, bool)>) -> Vec<PartitionSpec> {
+    let label = |(name, exclusive)| PartitionSpec { name, exclusive };
+    named.into_iter().map(label).collect()
 }
 
 fn texts<T: ToString>(all: &[T]) -> Vec<String> {
@@ -120,8 +138,9 @@ impl Engine {
     }
 
     /// Submits an application; the full path of its queue. With a `master` the scheduler places its container
-    /// first, and the application may ask once that has its place.
-    #[pyo3(signature = (app, queue, user, *, master=None, priority=None, partition=None, tags=Vec::new()))]
+    /// first, and the application may ask once that has its place. `restarts` says what is left of it when its attempt
+    /// ends: `never`, `without_containers` or `keeping_containers`.
+    #[pyo3(signature = (app, queue, user, *, master=None, priority=None, partition=None, tags=Vec::new(), restarts="never"))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn submit(
         &mut self,
@@ -132,6 +151,7 @@ impl Engine {
         priority: Option<i32>,
         partition: Option<String>,
         tags: Vec<String>,
+        restarts: &str,
     ) -> PyResult<String> {
         let master = master.map(|size| size.over(&self.types)).transpose()?;
         let spec = AppSpec {
@@ -139,6 +159,7 @@ impl Engine {
             priority,
             partition,
             tags,
+            restarts: restarts_of(restarts)?,
             ..AppSpec::new(ApplicationId::new(app), queue, user)
         };
         let submitted = self.stepped().submit(spec).map_err(refusal)?;
@@ -224,9 +245,23 @@ impl Engine {
     }
 
     /// A container ended by itself.
-    fn container_finished(&mut self, container: &str) -> PyResult<()> {
+    #[pyo3(signature = (container, exit_status=0))]
+    fn container_finished(&mut self, container: &str, exit_status: i32) -> PyResult<()> {
         let id: ContainerId = container.parse().map_err(refusal)?;
-        self.stepped().container_finished(id).map_err(refusal)
+        let engine = self.stepped();
+        engine.container_exited(id, exit_status).map_err(refusal)
+    }
+
+    /// Ends the attempt of an application, which stays in its queue with what it keeps.
+    fn end_attempt(&mut self, app: u32) -> PyResult<()> {
+        let app = ApplicationId::new(app);
+        self.stepped().end_attempt(app).map_err(refusal)
+    }
+
+    /// Starts the next attempt of an application, which asks for its master's container; the number of the attempt.
+    fn start_attempt(&mut self, app: u32) -> PyResult<u32> {
+        let app = ApplicationId::new(app);
+        self.stepped().start_attempt(app).map_err(refusal)
     }
 
     /// Ends an application with what it holds.
@@ -236,16 +271,24 @@ impl Engine {
             .map_err(refusal)
     }
 
-    /// Takes over another configuration as a whole, or nothing of it.
-    #[pyo3(signature = (conf, *, hadoop="3.4"))]
-    fn refresh(&mut self, conf: Conf<'_>, hadoop: &str) -> PyResult<()> {
+    /// Takes over another configuration as a whole, or nothing of it. `partitions` are the node labels from then on, as
+    /// for a new engine; without them labels stay as they are.
+    #[pyo3(signature = (conf, *, hadoop="3.4", partitions=None))]
+    fn refresh(
+        &mut self,
+        conf: Conf<'_>,
+        hadoop: &str,
+        partitions: Option<Vec<(String, bool)>>,
+    ) -> PyResult<()> {
         let running = self.stepped().engine().ledger().state().settings.calculator;
         let options = engine::config::Options {
             running: Some(running),
             ..conf::options(hadoop)?
         };
         let loaded = conf.load(&options)?;
-        self.stepped().reconfigure(loaded.settings).map_err(refusal)
+        let labels = partitions.map(labels_of);
+        let refreshed = self.stepped().refresh(loaded.settings, labels.as_deref());
+        refreshed.map_err(refusal)
     }
 
     /// What happened since the last call, in order: dicts with `event` and its fields.

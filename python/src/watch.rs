@@ -82,6 +82,7 @@ fn name(event: &Event) -> &'static str {
         Event::Released { .. } => "released",
         Event::MasterStarted { .. } => "master_started",
         Event::MasterLost { .. } => "master_lost",
+        Event::AttemptEnded { .. } => "attempt_ended",
         Event::AppEnded { .. } => "app_ended",
         Event::Updated { .. } => "updated",
         Event::Gang(_) => "gang",
@@ -137,7 +138,7 @@ fn row(event: &Event) -> Row<'_> {
             container: *container,
             ..Row::default()
         },
-        Event::MasterLost { app } => Row {
+        Event::MasterLost { app } | Event::AttemptEnded { app, .. } => Row {
             app: Some(*app),
             ..Row::default()
         },

@@ -294,6 +294,27 @@ class Engine(unittest.TestCase):
                 call()
         self.assertEqual(self.engine.state_hash(), before)
 
+    def test_containers_outlive_the_attempt_of_their_master(self):
+        engine = capsched.Engine(QUEUES)
+        engine.add_node("n0:8041", (8192, 8))
+        engine.submit(7, "root.a", "ann", master=(1024, 1), restarts="keeping_containers")
+        engine.heartbeat("n0:8041")
+        engine.ask(7, [{"size": (1024, 1), "count": 1}])
+        engine.heartbeat("n0:8041")
+        granted = engine.ask(7)["allocated"]
+        self.assertEqual(len(granted), 1)
+        engine.heartbeat("n0:8041")
+        engine.events()
+        engine.container_finished("container_1_0007_01_000001", exit_status=1)
+        last = engine.events()[-1]
+        self.assertEqual((last["event"], last["attempt"]), ("attempt_ended", 1))
+        with self.assertRaisesRegex(ValueError, "ended already"):
+            engine.end_attempt(7)
+        self.assertEqual(engine.start_attempt(7), 2)
+        self.assertEqual([app["live"] for app in engine.state()["apps"]], [[2]])
+        with self.assertRaisesRegex(ValueError, "sometimes"):
+            engine.submit(8, "root.a", "ann", restarts="sometimes")
+
     def test_a_refresh_takes_another_configuration_over(self):
         before = self.engine.state_hash()
         self.engine.refresh(QUEUES | {
@@ -301,6 +322,15 @@ class Engine(unittest.TestCase):
             "yarn.scheduler.capacity.root.b.capacity": 70,
         })
         self.assertNotEqual(self.engine.state_hash(), before)
+
+    def test_a_refresh_brings_labels(self):
+        with self.assertRaisesRegex(ValueError, "gpu"):
+            self.engine.refresh(QUEUES, partitions=[("gpu", True), ("gpu", True)])
+        self.engine.refresh(QUEUES, partitions=[("gpu", True)])
+        self.engine.add_node("n1:8041", (8192, 8), partition="gpu")
+        self.engine.refresh(QUEUES, partitions=[])
+        with self.assertRaises(ValueError):
+            self.engine.add_node("n2:8041", (8192, 8), partition="gpu")
 
     def test_engines_of_several_threads_do_not_meet(self):
         def use():

@@ -50,6 +50,11 @@ fn register(rm: &ResourceManager, node: &str) {
 }
 
 fn submit(rm: &ResourceManager, queue: &str) -> String {
+    submit_keeping(rm, queue, false)
+}
+
+/// Submits an application of which containers outlive attempts, or not.
+fn submit_keeping(rm: &ResourceManager, queue: &str, keep_containers: bool) -> String {
     let Ok(Answer::Application(application)) = rm.execute("ann", Command::NewApplication) else {
         panic!("an id is given out");
     };
@@ -57,6 +62,7 @@ fn submit(rm: &ResourceManager, queue: &str) -> String {
         application: application.clone(),
         queue: queue.to_owned(),
         master: vec![1024, 1],
+        keep_containers,
         ..Submission::default()
     };
     let command = Command::Submit(Box::new(submission));
@@ -148,6 +154,42 @@ fn a_second_attempt_follows_a_lost_master() {
         assert!(rm.container_finished(master));
     }
     assert_eq!(state(&rm, &application), AppState::Failed);
+}
+
+#[test]
+fn containers_outlive_an_attempt_and_not_the_last_one() {
+    let rm = manager();
+    register(&rm, "n1:1");
+    let application = submit_keeping(&rm, "a", true);
+    let (id, node) = (application.parse().unwrap(), "n1:1".parse().unwrap());
+    let live = || {
+        let app = rm.engine().app(id).unwrap();
+        app.map(|app| app.live)
+    };
+    let fail = || {
+        let master = rm.read(|books| {
+            let attempt = books.app(id).unwrap().attempt().unwrap();
+            attempt.master.clone().unwrap().0
+        });
+        assert!(rm.container_exited(master, 1));
+    };
+    rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    start(&rm, &application);
+    let call = AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)]);
+    rm.ask(id, call, 10.0).unwrap();
+    rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    let fetched = rm.ask(id, AskCall::default(), 50.0).unwrap();
+    assert_eq!(fetched.allocated.len(), 1);
+    rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    fail();
+    assert_eq!(live(), Some(vec![2]));
+    rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    assert_eq!(live(), Some(vec![2, 3]));
+    start(&rm, &application);
+    assert_eq!(state(&rm, &application), AppState::Running);
+    fail();
+    assert_eq!(state(&rm, &application), AppState::Failed);
+    assert_eq!(live(), None);
 }
 
 #[test]

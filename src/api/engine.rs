@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, PoisonError};
 
 use super::shown_queues::ShownQueues;
-use crate::commit::{RefreshError, SubmitError, Submitted};
+use crate::commit::{PartitionSpec, RefreshError, SubmitError, Submitted};
 use crate::config::{
     self, Admission, AdmissionRefusal, Admitted, Caller, ConfigSource, Loaded, MappingError,
     Options, Report, Wish,
@@ -93,7 +93,7 @@ impl std::error::Error for SubmitAsError {}
 /// use capsched::config::Options;
 ///
 /// let engine = Engine::builder(example::settings()).start()?;
-/// let refused = engine.refresh(&[], &Options::default(), "yarn");
+/// let refused = engine.refresh(&[], &Options::default(), "yarn", None);
 /// assert!(matches!(refused, Err(RefreshRefusal::Configuration(_))));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -279,10 +279,11 @@ impl Engine {
     }
 
     /// Reads a configuration and takes it over on the live engine: settings of queues and scheduler, preemption,
-    /// placement rules and access lists, all of them or none. `daemon` is the user that the scheduler runs as.
-    /// Returns what was read, with its warnings.
+    /// placement rules, access lists and the labels of the cluster, all of them or none. `daemon` is the user that the
+    /// scheduler runs as. Returns what was read, with its warnings.
     ///
-    /// Labels are those that the engine was built with.
+    /// Without `labels` the cluster goes on with those that it knows. Otherwise it knows these from then on, and nodes
+    /// of other ones come to the default partition.
     ///
     /// # Errors
     ///
@@ -292,9 +293,10 @@ impl Engine {
         sources: &[ConfigSource],
         options: &Options,
         daemon: &str,
+        labels: Option<&[PartitionSpec]>,
     ) -> Result<Loaded, RefreshRefusal> {
         let loaded = config::load(sources, options).map_err(RefreshRefusal::Configuration)?;
-        self.take_over(&loaded, daemon)?;
+        self.take_over(&loaded, daemon, labels)?;
         Ok(loaded)
     }
 
@@ -303,15 +305,24 @@ impl Engine {
     /// # Errors
     ///
     /// When its rules are not valid, or a live scheduler may not change to it; nothing of it holds then.
-    pub fn take_over(&self, loaded: &Loaded, daemon: &str) -> Result<(), RefreshRefusal> {
+    pub fn take_over(
+        &self,
+        loaded: &Loaded,
+        daemon: &str,
+        labels: Option<&[PartitionSpec]>,
+    ) -> Result<(), RefreshRefusal> {
         let rules = Admission::read(loaded, daemon).map_err(RefreshRefusal::Rules)?;
         // From here on only the live scheduler refuses, and it does so as a whole.
         let mut present = self
             .admission
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        self.reconfigure(loaded.settings.clone())
-            .map_err(RefreshRefusal::Live)?;
+        let settings = loaded.settings.clone();
+        let taken = match labels {
+            None => self.reconfigure(settings),
+            Some(labels) => self.reconfigure_with_labels(settings, labels.to_vec()),
+        };
+        taken.map_err(RefreshRefusal::Live)?;
         self.configure_preemption(loaded.preemption.clone());
         *present = Some(Arc::new(rules));
         Ok(())

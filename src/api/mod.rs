@@ -8,6 +8,7 @@
 
 mod builder;
 mod calls;
+mod container_error;
 mod engine;
 pub mod example;
 mod explain;
@@ -40,7 +41,7 @@ pub use crate::proposer::ProposalKind;
 pub use crate::queue::{
     AppSpec, AppStage, Ask, AskCall, AskReply, Closeness, ConstrainedAsk, ContainerChange,
     ContainerUpdate, EndCause, GangAsk, GangWait, Granted, NodeReport, NodeSpec,
-    OpportunisticSettings, Reference, ReferenceRules, RunningContainer, TreeSettings,
+    OpportunisticSettings, Reference, ReferenceRules, Restarts, RunningContainer, TreeSettings,
     UnknownReference, UpdateError, UpdateKind, UpdateRefusal, UpdatedContainer,
 };
 pub use crate::rescheduler::{
@@ -55,6 +56,7 @@ pub use crate::runtime::{
 #[doc(hidden)]
 pub use crate::runtime::{BadProposals, Desk, DeskAnswer};
 pub use builder::EngineBuilder;
+pub use container_error::ContainerError;
 pub use engine::{Engine, RefreshRefusal, SubmitAsError};
 pub use explain::{
     explain, explain_all, refused_admission, refused_call, refused_submission, waiting, why_not,
@@ -64,7 +66,7 @@ pub use next_step::{
     NextStep, RefusedAdmission, SettingsEditor, next_steps, next_steps_of_refusal,
     next_steps_of_refused_admission, next_steps_of_refused_call,
 };
-pub use scheduler::{ContainerError, Event, ReleaseReason, RoundPart, Scheduler};
+pub use scheduler::{Event, ReleaseReason, RoundPart, Scheduler};
 pub use stepped::{ModeKind, Stepped};
 pub use user_limit::UserLimits;
 pub use view::{

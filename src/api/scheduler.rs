@@ -1,10 +1,10 @@
 //! The scheduler as outsiders drive it: one trait, its events and its refusals.
 
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::container_error::ContainerError;
 use crate::commit::{
     self, AppEnd, AppError, AskError, Ending, GangEvent, HeartbeatReply, NodeError,
     OpportunisticEvent, SubmitError, Submitted,
@@ -118,6 +118,38 @@ pub trait Scheduler {
     ///
     /// When the container is not live.
     fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError>;
+
+    /// Reports that a container ended by itself with an exit status; one of a master may count against its node.
+    ///
+    /// # Errors
+    ///
+    /// When the container is not live.
+    fn container_exited(
+        &mut self,
+        container: ContainerId,
+        status: i32,
+    ) -> Result<(), ContainerError> {
+        let _ = status;
+        self.container_finished(container)
+    }
+
+    /// Ends the attempt of an application, which stays until another one starts. Refused by default.
+    ///
+    /// # Errors
+    ///
+    /// When the application is unknown, or its attempt ended already.
+    fn end_attempt(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        Err(AppError::Unknown(app))
+    }
+
+    /// Starts the next attempt of an application; its number. Refused by default.
+    ///
+    /// # Errors
+    ///
+    /// When the application is unknown, or an attempt of it runs.
+    fn start_attempt(&mut self, app: ApplicationId) -> Result<u32, AppError> {
+        Err(AppError::Unknown(app))
+    }
 
     /// Ends an application; what it still holds is released and delivered as events.
     ///
@@ -301,10 +333,17 @@ pub enum Event {
         /// Its container; nothing for an unmanaged application.
         container: Option<ContainerId>,
     },
-    /// The container of an application's master was lost, and the application ended with it.
+    /// The container of an application's master was lost, and the application ended with it, or its attempt.
     MasterLost {
         /// The application.
         app: ApplicationId,
+    },
+    /// An attempt ended, and its application stays until another one starts.
+    AttemptEnded {
+        /// The application.
+        app: ApplicationId,
+        /// Number of the attempt.
+        attempt: u32,
     },
     /// An application ended though nobody called for that.
     AppEnded {
@@ -351,27 +390,6 @@ pub enum ReleaseReason {
     /// A reservation that is no longer wanted.
     Unreserved,
 }
-
-/// The end of a container that is not live.
-///
-/// ```
-/// use capsched::api::*;
-///
-/// let mut engine = example::cluster();
-/// let never = ContainerId::new(ApplicationId::new(1), 77);
-/// assert_eq!(engine.container_finished(never), Err(ContainerError(never)));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContainerError(pub ContainerId);
-
-impl fmt::Display for ContainerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is not live", self.0)
-    }
-}
-
-impl std::error::Error for ContainerError {}
 
 impl Event {
     /// The event that outsiders see of a decision, if they see one.
@@ -472,6 +490,9 @@ impl Event {
                 Self::MasterStarted { app, container }
             }
             commit::LedgerEvent::MasterLost { app } => Self::MasterLost { app },
+            commit::LedgerEvent::AttemptEnded { app, attempt } => {
+                Self::AttemptEnded { app, attempt }
+            }
             commit::LedgerEvent::AppEnded { app, cause } => Self::AppEnded { app, cause },
             _ => return None,
         })

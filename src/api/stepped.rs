@@ -6,10 +6,11 @@ mod threaded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use super::scheduler::{ContainerError, Event, RoundPart, Scheduler};
+use super::container_error::ContainerError;
+use super::scheduler::{Event, RoundPart, Scheduler};
 use crate::commit::{
-    self, AppError, AskError, HeartbeatReply, NodeError, PreemptionRound, RefreshError,
-    SubmitError, Submitted,
+    self, AppError, AskError, HeartbeatReply, NodeError, PartitionSpec, PreemptionRound,
+    RefreshError, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, Map, NodeName, NodeSlot};
 use crate::metrics::Closed;
@@ -189,11 +190,28 @@ impl Stepped {
     /// # Errors
     ///
     /// When a live scheduler may not change to them; nothing changed then.
-    pub fn reconfigure(&mut self, mut settings: TreeSettings) -> Result<(), RefreshError> {
+    pub fn reconfigure(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        self.refresh(settings, None)
+    }
+
+    /// The same with the labels that the cluster knows from then on, all of it or nothing. Without labels those that
+    /// it knows stay.
+    ///
+    /// # Errors
+    ///
+    /// When a live scheduler may not change to them; nothing changed then.
+    pub fn refresh(
+        &mut self,
+        mut settings: TreeSettings,
+        labels: Option<&[PartitionSpec]>,
+    ) -> Result<(), RefreshError> {
         if self.all_nodes {
             settings.scheduler.look_at_all_nodes();
         }
-        self.engine.reconfigure(settings)?;
+        match labels {
+            None => self.engine.reconfigure(settings)?,
+            Some(labels) => self.engine.reconfigure_with_labels(settings, labels)?,
+        }
         self.gather();
         Ok(())
     }
@@ -370,11 +388,31 @@ impl Scheduler for Stepped {
     }
 
     fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError> {
-        if !self.engine.container_finished(container) {
+        self.container_exited(container, 0)
+    }
+
+    fn container_exited(
+        &mut self,
+        container: ContainerId,
+        status: i32,
+    ) -> Result<(), ContainerError> {
+        if !self.engine.container_exited(container, status) {
             return Err(ContainerError(container));
         }
         self.gather();
         Ok(())
+    }
+
+    fn end_attempt(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        let result = self.engine.end_attempt(app);
+        self.gather();
+        result
+    }
+
+    fn start_attempt(&mut self, app: ApplicationId) -> Result<u32, AppError> {
+        let result = self.engine.start_attempt(app);
+        self.gather();
+        result
     }
 
     fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {

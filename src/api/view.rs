@@ -300,7 +300,7 @@ pub struct NodeQueueView {
 pub struct AppView {
     /// Sequence number.
     pub app: u32,
-    /// `active`, `pending` or `non_runnable`.
+    /// `active`, `pending`, `non_runnable` or `between_attempts`.
     pub state: &'static str,
     /// Full path of its queue.
     pub queue: String,

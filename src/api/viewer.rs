@@ -18,6 +18,7 @@ fn stage_name(stage: AppStage) -> &'static str {
         AppStage::Parked => "non_runnable",
         AppStage::Waiting => "pending",
         AppStage::Active => "active",
+        AppStage::Between => "between_attempts",
         AppStage::Done | AppStage::Gone => "done",
     }
 }

@@ -177,10 +177,17 @@ pub enum LedgerEvent {
         /// The master's container; nothing for an unmanaged application.
         container: Option<ContainerId>,
     },
-    /// The container of a master was lost, and the application ended with it.
+    /// The container of a master was lost, and the application ended with it, or its attempt.
     MasterLost {
         /// The application.
         app: ApplicationId,
+    },
+    /// An attempt ended, and its application stays until another one starts. What it does not keep ended before.
+    AttemptEnded {
+        /// The application.
+        app: ApplicationId,
+        /// Number of the attempt.
+        attempt: u32,
     },
     /// An application ended though nobody called for that. Its containers ended before.
     AppEnded {

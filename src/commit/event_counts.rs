@@ -28,8 +28,10 @@ pub struct EventCounts {
     pub rejected: u64,
     /// Applications that may ask since their master has its container, or since they are accepted.
     pub started: u64,
-    /// Applications that ended with the container of their master.
+    /// Attempts that ended with the container of their master.
     pub masters_lost: u64,
+    /// Attempts that ended while their applications stay.
+    pub attempts_ended: u64,
     /// Applications that ended though nobody called for that.
     pub ended: u64,
     /// Gangs of which the minimum was placed.
@@ -62,6 +64,7 @@ impl EventCounts {
             LedgerEvent::Rejected { .. } => &mut self.rejected,
             LedgerEvent::MasterStarted { .. } => &mut self.started,
             LedgerEvent::MasterLost { .. } => &mut self.masters_lost,
+            LedgerEvent::AttemptEnded { .. } => &mut self.attempts_ended,
             LedgerEvent::AppEnded { .. } => &mut self.ended,
             LedgerEvent::Gang(gang) => match gang.step {
                 GangStep::Placed { .. } => &mut self.gangs_placed,

@@ -10,7 +10,7 @@ use crate::commit::leaves::records::entered;
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
 use crate::id::AppSlot;
-use crate::queue::{AppStage, EndCause};
+use crate::queue::{AppStage, EndCause, Restarts};
 
 impl Ledger {
     /// Whether calls wait that the last change brought about.
@@ -35,7 +35,11 @@ impl Ledger {
 
     fn carry_out(&mut self, call: FollowUpEvent) {
         match call {
-            FollowUpEvent::AskForMaster(app, partition) => self.ask_for_master(app, partition),
+            FollowUpEvent::AskForMaster(app, partition) => {
+                if self.state.apps[app].waits_for_master() {
+                    self.ask_for_master(app, partition);
+                }
+            }
             FollowUpEvent::Labels(node) => self.apply_labels(node),
             FollowUpEvent::Allocated(app) => self.start_master(app),
             FollowUpEvent::Stop(slot) => {
@@ -84,6 +88,7 @@ impl Ledger {
             container.master = true;
             let id = container.id;
             self.state.apps[app].master = Some(id.number);
+            self.restore_own_places(app);
             self.outbox.push(LedgerEvent::MasterStarted {
                 app: id.app,
                 container: Some(id),
@@ -91,18 +96,27 @@ impl Ledger {
         }
     }
 
-    /// The next answer to the application lists the end; without its master it ends too.
+    /// The next answer to the application lists the end. Without its master the attempt ends, and the application
+    /// with it unless it starts again.
     fn finish_container(&mut self, slot: ContainerSlot, cause: EndCause) {
         let container = self.container(slot);
-        let (id, app) = (container.id, container.app);
+        let (id, app, was_master) = (container.id, container.app, container.master);
         let row = &self.state.apps[app];
         if row.id != id.app || row.stage.is_over() {
             return;
         }
-        self.containers.note_finished(app, id.number, cause);
-        if row.master == Some(id.number) {
+        let of_attempt = id.attempt == row.attempt && row.stage != AppStage::Between;
+        if of_attempt && row.master == Some(id.number) {
+            let restarts = row.submission.restarts;
             self.outbox.push(LedgerEvent::MasterLost { app: id.app });
-            self.end_app(app);
+            if restarts == Restarts::Never {
+                self.end_with_attempt(app);
+            } else {
+                // An attempt with a master runs.
+                let _ = self.end_attempt(app);
+            }
+        } else if !was_master && (of_attempt || row.keeps_containers()) {
+            self.containers.note_finished(app, id.number, cause);
         }
     }
 }

@@ -10,6 +10,7 @@ use super::outbox::Outbox;
 use super::registry::Registry;
 use crate::commit::apps::attempt_numbers::AttemptNumbers;
 use crate::commit::apps::clock::LedgerClock;
+use crate::commit::apps::failed_masters::FailedMasters;
 use crate::commit::apps::tags::PlacementTags;
 use crate::commit::containers::container::Container;
 use crate::commit::containers::hand_out::HandOut;
@@ -51,6 +52,7 @@ pub struct Ledger {
     pub(super) history: NodeHistory,
     pub(super) tags: PlacementTags,
     pub(super) attempts: AttemptNumbers,
+    pub(super) masters: FailedMasters,
     pub(super) recovery: Recovery,
     pub(super) gangs: Gangs,
     pub(super) opportunistic: Opportunistic,
@@ -74,6 +76,7 @@ impl Ledger {
             history: NodeHistory::default(),
             tags: PlacementTags::default(),
             attempts: AttemptNumbers::default(),
+            masters: FailedMasters::default(),
             recovery: Recovery::default(),
             gangs: Gangs::default(),
             hand_out: HandOut::default(),
@@ -98,6 +101,7 @@ impl Ledger {
             history: self.history.clone(),
             tags: self.tags.clone(),
             attempts: self.attempts.clone(),
+            masters: self.masters.clone(),
             recovery: self.recovery.clone(),
             gangs: self.gangs.clone(),
             opportunistic: self.opportunistic.clone(),

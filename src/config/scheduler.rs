@@ -77,6 +77,9 @@ pub(super) fn calculator(look: &Look<'_>, types: usize) -> Calculator {
 const MASTER_NON_EXCLUSIVE: &str =
     "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation";
 
+/// Whether hosts are avoided where masters of an application failed, and the part of the nodes up to which they are.
+const MASTERS: &str = "yarn.resourcemanager.am-scheduling.node-blacklisting";
+
 /// Whether asks are lowered by what was placed and not fetched (YARN-11702).
 const CORRECTION: &str = "yarn.resourcemanager.scheduler.autocorrect.container.allocation";
 
@@ -122,9 +125,17 @@ pub(super) fn scheduler(
         constraint_handler: constraint_handler(look),
         corrects_asks: rules.corrects_asks && look.flag(CORRECTION, false),
         mends: mends(look),
+        failed_master_threshold: failed_master_threshold(look),
         opportunistic: opportunistic(look),
         rules,
     }
+}
+
+/// Part of the nodes below which hosts are avoided where masters failed.
+fn failed_master_threshold(look: &Look<'_>) -> Option<f32> {
+    let enabled = look.flag(&format!("{MASTERS}-enabled"), false);
+    let threshold = || look.float(&format!("{MASTERS}-disable-threshold"), 0.8);
+    enabled.then(threshold)
 }
 
 /// Open faults of the reference that are mended.

@@ -60,7 +60,7 @@ pub(super) fn position(state: &State, app: AppSlot) -> Option<Position> {
     let queue = &state.queues[row.leaf];
     let leaf = queue.as_leaf();
     let (list, among) = match row.stage {
-        AppStage::Done | AppStage::Gone => return None,
+        AppStage::Between | AppStage::Done | AppStage::Gone => return None,
         AppStage::Active => {
             let order = resorted(state, row.leaf).unwrap_or_else(|| leaf.active.clone());
             let asks = |app: &AppSlot| state.apps[*app].asking;

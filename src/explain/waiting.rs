@@ -88,7 +88,7 @@ impl<'a> WaitExplainer<'a> {
     /// The same with what applies once the reason is gone; the reason alone unless `all`.
     pub(super) fn keys(&mut self, app: AppSlot, all: bool) -> Vec<KeyExplanation> {
         let mut keys = match self.state.apps[app].stage {
-            AppStage::Done | AppStage::Gone => return Vec::new(),
+            AppStage::Between | AppStage::Done | AppStage::Gone => return Vec::new(),
             AppStage::Parked | AppStage::Waiting => vec![self.not_active(app)],
             AppStage::Active => self.active(app, all),
         };

@@ -7,12 +7,13 @@ use smallvec::SmallVec;
 use super::constraint::Constraint;
 use super::key_asks::KeyAsks;
 use super::per_partition::PerPartition;
+use super::restarts::Restarts;
 use crate::id::{
     ApplicationId, ContainerId, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot,
 };
 use crate::resource::{PackedVector, ResourceVector};
 
-/// One application with its only attempt.
+/// One application with its present attempt.
 ///
 /// What a decision reads stands in one piece of memory, for applications of one partition with one
 /// key and one place: rows are copied whenever a snapshot keeps them.
@@ -83,6 +84,10 @@ pub struct Submission {
     /// Name of the node lookup policy of the leaf in which the attempt started. It stays through moves and refreshes.
     // As FiCaSchedulerApp.updateMultiNodeSortingPolicy.
     pub node_policy: Option<Arc<str>>,
+    /// Partition of the master's container, where the submission or the leaf named one.
+    pub master_label: Option<PartitionId>,
+    /// What is left of the application when its attempt ends.
+    pub restarts: Restarts,
 }
 
 /// Where an application stands.
@@ -94,6 +99,8 @@ pub enum AppStage {
     Waiting,
     /// May be served.
     Active,
+    /// Its attempt ended and the next one has not started: it asks for nothing.
+    Between,
     /// Over; some of its containers may still take space on nodes.
     Done,
     /// Over, and the slot may be used again.
@@ -137,7 +144,23 @@ impl App {
     #[inline]
     #[must_use]
     pub fn waits_for_master(&self) -> bool {
-        !(self.stage.is_over() || self.unmanaged || self.master.is_some())
+        let has_attempt = !self.stage.is_over() && self.stage != AppStage::Between;
+        has_attempt && !self.unmanaged && self.master.is_none()
+    }
+
+    /// Whether the application may ask: its master has its container, or needs none.
+    #[inline]
+    #[must_use]
+    pub fn may_ask(&self) -> bool {
+        let has_attempt = self.stage != AppStage::Between;
+        has_attempt && (self.unmanaged || self.master.is_some())
+    }
+
+    /// Whether containers that run outlive their attempt.
+    // As RMAppAttemptImpl.BaseFinalTransition: not without a container for the master.
+    #[must_use]
+    pub fn keeps_containers(&self) -> bool {
+        self.submission.restarts == Restarts::KeepingContainers && !self.unmanaged
     }
 
     /// Position of a key, or where it would be.

@@ -15,6 +15,7 @@ mod per_partition;
 mod ranks;
 mod reference;
 mod request;
+mod restarts;
 mod settings;
 mod tree;
 mod update;
@@ -42,6 +43,7 @@ pub use request::{
     AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec,
     RunningContainer,
 };
+pub use restarts::Restarts;
 pub use settings::{
     AccessList, Accessible, AppOrder, AsynchronousSettings, CapacitySetting, ChildOrder,
     ConfiguredState, ConstraintHandler, CreationScheme, CreationSettings, HeartbeatSettings,

@@ -1,6 +1,7 @@
 //! What outsiders ask of the scheduler, as plain data: nodes, applications, asks, reports.
 
 use super::end_cause::EndCause;
+use super::restarts::Restarts;
 use super::update::{ContainerUpdate, UpdateError, UpdatedContainer};
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::resource::ResourceVector;
@@ -67,6 +68,8 @@ pub struct AppSpec {
     pub partition: Option<String>,
     /// Application tags, for placement constraints.
     pub tags: Vec<String>,
+    /// What it keeps when its attempt ends.
+    pub restarts: Restarts,
 }
 
 impl AppSpec {
@@ -91,7 +94,14 @@ impl AppSpec {
             partition: None,
             placement_parent: None,
             tags: Vec::new(),
+            restarts: Restarts::Never,
         }
+    }
+
+    /// The same with another rule for what it keeps when its attempt ends.
+    #[must_use]
+    pub fn restarting(self, restarts: Restarts) -> Self {
+        Self { restarts, ..self }
     }
 
     /// The same with a container of this size for its master, which is asked for at submission.

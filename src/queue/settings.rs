@@ -91,6 +91,9 @@ pub struct SchedulerSettings {
     pub corrects_asks: bool,
     /// Open faults of the reference that are mended.
     pub mends: Mends,
+    /// Part of the nodes below which those are avoided where masters of an application failed; nothing where none is
+    /// (`yarn.resourcemanager.am-scheduling.node-blacklisting-*`).
+    pub failed_master_threshold: Option<f32>,
     /// How opportunistic containers are placed; nothing where they are off. Never changes after the start.
     pub opportunistic: Option<OpportunisticSettings>,
     /// The rules of the release that is followed; never change after the start.

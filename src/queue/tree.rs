@@ -297,6 +297,8 @@ pub struct Leaf {
     pub waiting: Vec<AppSlot>,
     /// Applications parked by the limit of parallel ones.
     pub parked: Vec<AppSlot>,
+    /// Applications whose attempt ended, until the next one starts.
+    pub between: Vec<AppSlot>,
     /// Records of users, in order of creation.
     pub users: Vec<UserSlot>,
     /// Most user records that there ever were at once.

@@ -33,6 +33,8 @@ pub struct User {
     pub waiting_apps: i32,
     /// Active applications.
     pub active_apps: i32,
+    /// Applications whose containers outlive attempts.
+    pub keeping_apps: i32,
     /// Applications with outstanding asks.
     pub asking_apps: i32,
     /// Applications whose headroom is computed for this record.
@@ -45,6 +47,28 @@ pub struct User {
 }
 
 impl User {
+    /// The record of a user without applications, of the usual weight.
+    #[must_use]
+    pub fn new(leaf: QueueSlot, name: Arc<str>, partitions: usize) -> Self {
+        Self {
+            leaf,
+            generation: 0,
+            weight: 1.0,
+            active: false,
+            removed: false,
+            parts: PerPartition::new(partitions),
+            notice_pending: None,
+            name,
+            waiting_apps: 0,
+            active_apps: 0,
+            keeping_apps: 0,
+            asking_apps: 0,
+            providers: 0,
+            last_limit: PackedVector::default(),
+            notice: 0,
+        }
+    }
+
     /// The figures on a partition.
     #[inline]
     #[must_use]

@@ -429,6 +429,13 @@ pub fn to_f64(value: i64) -> f64 {
     value as f64
 }
 
+/// Whether a number is below a part of another one, in `f64`.
+// As SimpleBlacklistManager, which multiplies a `float` that became a `double`.
+#[must_use]
+pub fn is_below_part(count: usize, whole: usize, part: f32) -> bool {
+    (count as f64) < f64::from(part) * (whole as f64)
+}
+
 /// Java's cast of a `double` to a `long`.
 #[must_use]
 pub fn to_i64(value: f64) -> i64 {

@@ -1,9 +1,11 @@
 //! The runtime: who runs rounds, on which threads. Modes with a committer and proposers, and one without threads.
 
+mod app_attempts;
 mod attempts;
 mod changes;
 mod committer;
 mod handles;
+mod label_refresh;
 mod long_changes;
 mod node_rounds;
 mod nodes;

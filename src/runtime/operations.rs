@@ -234,7 +234,7 @@ impl Sequential {
 
 impl Threaded {
     /// Has a change carried out by the committer.
-    fn change<T: Send + 'static>(
+    pub(super) fn change<T: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Sequential) -> T + Send + 'static,
     ) -> Result<T, CallError> {
@@ -244,7 +244,7 @@ impl Threaded {
 
     /// Has a change carried out by the committer in parts of so many items, until one comes to an answer. Others
     /// are served in between.
-    fn change_in_parts<T: Send + 'static>(
+    pub(super) fn change_in_parts<T: Send + 'static>(
         &self,
         part: impl FnMut(&mut Sequential, &mut usize) -> Option<T> + Send + 'static,
     ) -> Result<T, CallError> {

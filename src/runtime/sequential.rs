@@ -344,8 +344,14 @@ impl Sequential {
         }
     }
 
-    /// A container ended by itself; queue and node are freed at once. Whether it was live.
+    /// A container ended by itself, successfully; queue and node are freed at once. Whether it was live.
     pub fn container_finished(&mut self, container: ContainerId) -> bool {
+        self.container_exited(container, 0)
+    }
+
+    /// The same with an exit status. One that may be its node's fault, of a master, has the next master of the
+    /// application placed elsewhere, where the settings say so.
+    pub fn container_exited(&mut self, container: ContainerId, exit_status: i32) -> bool {
         let Some(slot) = self.ledger.live_container(container) else {
             return false;
         };
@@ -353,7 +359,7 @@ impl Sequential {
             Some(app) => self.note_change_of(app),
             None => self.note_change(),
         }
-        self.ledger.container_exited(slot);
+        self.ledger.container_exited(slot, exit_status);
         self.follow_up();
         true
     }

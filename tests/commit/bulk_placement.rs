@@ -407,7 +407,7 @@ fn a_user_at_the_limit_is_served_again_once_containers_end() {
     for number in 1..=4 {
         let app = ApplicationId::new(1);
         let container = ledger.live_container(ContainerId::new(app, number));
-        ledger.container_exited(container.unwrap());
+        ledger.container_exited(container.unwrap(), 0);
     }
     ledger.drain_follow_ups();
     assert_eq!(serve(&mut ledger), 1);

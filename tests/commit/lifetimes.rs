@@ -40,6 +40,7 @@ fn run_one_container(engine: &mut Sequential) -> ApplicationId {
         partition: None,
         placement_parent: None,
         tags: Vec::new(),
+        restarts: capsched::api::Restarts::Never,
     };
     engine.submit(&spec).unwrap();
     let asks = vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)];

@@ -12,6 +12,7 @@ mod correction;
 mod creation;
 mod deferred_charges;
 mod demand;
+mod failed_masters;
 mod gangs;
 mod lifetimes;
 mod mends;

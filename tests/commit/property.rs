@@ -3,7 +3,7 @@
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, NodeName, NodeReport, NodeSpec,
-    ResourceVector, Sequential, StateView, TreeSettings,
+    ResourceVector, Restarts, Sequential, StateView, TreeSettings,
 };
 use capsched::config;
 use proptest::collection::vec;
@@ -53,6 +53,7 @@ enum Call {
         leaf: usize,
         user: u8,
         managed: bool,
+        restarts: Restarts,
     },
     Ask {
         app: u32,
@@ -63,6 +64,8 @@ enum Call {
     Release(u32, u32),
     Finish(u32, u32),
     FinishApp(u32),
+    EndAttempt(u32),
+    StartAttempt(u32),
     Priority(u32, i32),
     Move(u32, usize),
     Heartbeat(u8),
@@ -75,8 +78,10 @@ fn calls() -> impl Strategy<Value = Call> {
             Call::AddNode(n, gib * 1024, cores)
         }),
         1 => (0u8..6).prop_map(Call::RemoveNode),
-        3 => (0usize..4, 0u8..3, proptest::bool::ANY).prop_map(|(leaf, user, managed)| {
-            Call::Submit { leaf, user, managed }
+        3 => (0usize..4, 0u8..3, proptest::bool::ANY, 0usize..4).prop_map(|(leaf, user, managed, rule)| {
+            let restarts = [Restarts::Never, Restarts::WithoutContainers, Restarts::KeepingContainers];
+            let restarts = restarts[rule.min(2)];
+            Call::Submit { leaf, user, managed, restarts }
         }),
         6 => (0u32..8, 0i64..6000, 0i64..5, -1i32..9).prop_map(|(app, memory, vcores, count)| {
             Call::Ask { app, memory, vcores, count }
@@ -84,6 +89,8 @@ fn calls() -> impl Strategy<Value = Call> {
         1 => (0u32..8, 0u32..8).prop_map(|(app, number)| Call::Release(app, number)),
         3 => (0u32..8, 0u32..8).prop_map(|(app, number)| Call::Finish(app, number)),
         1 => (0u32..8).prop_map(Call::FinishApp),
+        1 => (0u32..8).prop_map(Call::EndAttempt),
+        2 => (0u32..8).prop_map(Call::StartAttempt),
         1 => (0u32..8, -3i32..12).prop_map(|(app, p)| Call::Priority(app, p)),
         1 => (0u32..8, 0usize..4).prop_map(|(app, leaf)| Call::Move(app, leaf)),
         4 => (0u8..6).prop_map(Call::Heartbeat),
@@ -149,6 +156,7 @@ impl World {
                 leaf,
                 user,
                 managed,
+                restarts,
             } => {
                 self.submitted += 1;
                 let spec = AppSpec {
@@ -161,6 +169,7 @@ impl World {
                     master_partition: None,
                     partition: None,
                     tags: Vec::new(),
+                    restarts,
                 };
                 self.engine.submit(&spec).is_err()
             }
@@ -188,6 +197,8 @@ impl World {
                 let id = ContainerId::new(self.app(app), number);
                 !self.engine.container_finished(id)
             }
+            Call::EndAttempt(app) => self.engine.end_attempt(self.app(app)).is_err(),
+            Call::StartAttempt(app) => self.engine.start_attempt(self.app(app)).is_err(),
             Call::FinishApp(app) => self.engine.finish_app(self.app(app)).is_err(),
             Call::Priority(app, p) => self.engine.change_priority(self.app(app), p).is_err(),
             Call::Move(app, leaf) => self.move_app(self.app(app), LEAVES[leaf]),
@@ -362,6 +373,7 @@ fn a_move_to_its_own_leaf_forgets_what_a_user_without_other_applications_holds()
         leaf: 2,
         user: 0,
         managed: true,
+        restarts: Restarts::Never,
     };
     world.carry_out(&submit);
     world.carry_out(&Call::Heartbeat(0));

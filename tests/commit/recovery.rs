@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Engine, EngineBuilder, NodeName, NodeReport,
-    NodeSpec, ResourceVector, RunningContainer, Sequential, StateView, SubmitError,
+    NodeSpec, ResourceVector, Restarts, RunningContainer, Sequential, StateView, SubmitError,
 };
 use capsched::config;
 use proptest::prelude::*;
@@ -47,7 +47,8 @@ fn spec(number: u32) -> AppSpec {
     if number.is_multiple_of(3) {
         spec
     } else {
-        spec.with_master(ResourceVector::of(&[1024, 1]))
+        let spec = spec.with_master(ResourceVector::of(&[1024, 1]));
+        spec.restarting(Restarts::KeepingContainers)
     }
 }
 
@@ -60,6 +61,8 @@ enum Step {
     Fetch(u32),
     Exit(Index),
     Finish(u32),
+    /// The attempt ends, and the next one starts.
+    Restart(u32),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -70,7 +73,8 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..NODES).prop_map(Step::Beat),
         3 => app.clone().prop_map(Step::Fetch),
         1 => any::<Index>().prop_map(Step::Exit),
-        1 => app.prop_map(Step::Finish),
+        1 => app.clone().prop_map(Step::Finish),
+        2 => app.prop_map(Step::Restart),
     ]
 }
 
@@ -96,6 +100,10 @@ fn carry_out(engine: &mut Sequential, step: &Step) {
             }
         }
         Step::Finish(app) => drop(engine.finish_app(id(app))),
+        Step::Restart(app) => {
+            drop(engine.end_attempt(id(app)));
+            drop(engine.start_attempt(id(app)));
+        }
     }
 }
 

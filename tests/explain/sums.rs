@@ -18,7 +18,7 @@ fn pending(engine: &Stepped) -> usize {
         match row.stage {
             AppStage::Parked | AppStage::Waiting => true,
             AppStage::Active => row.keys.iter().any(|asks| asks.outstanding),
-            AppStage::Done | AppStage::Gone => false,
+            AppStage::Between | AppStage::Done | AppStage::Gone => false,
         }
     };
     ledger

@@ -235,6 +235,7 @@ impl World {
             master_partition: None,
             partition: None,
             tags: Vec::new(),
+            restarts: capsched::api::Restarts::Never,
         };
         self.engine.submit(&spec).unwrap();
     }

@@ -108,6 +108,7 @@ fn fill(engine: &mut dyn Scheduler) {
             master_partition: None,
             partition: None,
             tags: Vec::new(),
+            restarts: capsched::api::Restarts::Never,
         };
         engine.submit(spec).unwrap();
         engine.ask(id, asks(count)).unwrap();

@@ -117,6 +117,7 @@ impl Scene {
             master_partition: None,
             partition: None,
             tags: Vec::new(),
+            restarts: capsched::api::Restarts::Never,
         };
         self.engine.submit(&spec).unwrap();
     }

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Engine, NodeName, NodeReport, NodeSpec, RefreshRefusal,
-    ResourceVector, SubmitAsError,
+    AppSpec, ApplicationId, Ask, AskCall, Engine, NodeName, NodeReport, NodeSpec, PartitionSpec,
+    RefreshRefusal, ResourceVector, SubmitAsError,
 };
 use capsched::config::{self, Admission, Caller, ConfigSource, Layer, Loaded, Options};
 
@@ -117,7 +117,7 @@ fn a_refresh_takes_over_everything_or_nothing() {
         ("root.ops.capacity", "40"),
         ("queue-mappings", "u:ann:nowhere.at.all:x:y"),
     ]);
-    let refused = engine.refresh(&sources(&wrong_rule), &options, "yarn");
+    let refused = engine.refresh(&sources(&wrong_rule), &options, "yarn", None);
     assert!(matches!(
         refused,
         Err(RefreshRefusal::Rules(_) | RefreshRefusal::Configuration(_))
@@ -127,7 +127,7 @@ fn a_refresh_takes_over_everything_or_nothing() {
         ("root.dev.capacity", "100"),
         ("queue-mappings", "u:bob:dev"),
     ];
-    let refused = engine.refresh(&sources(&gone), &options, "yarn");
+    let refused = engine.refresh(&sources(&gone), &options, "yarn", None);
     assert!(
         matches!(refused, Err(RefreshRefusal::Live(_))),
         "{refused:?}"
@@ -144,12 +144,52 @@ fn a_refresh_takes_over_everything_or_nothing() {
         ("queue-mappings", "u:bob:ops"),
         ("root.ops.acl_submit_applications", "ann"),
     ]);
-    engine.refresh(&sources(&other), &options, "yarn").unwrap();
+    engine
+        .refresh(&sources(&other), &options, "yarn", None)
+        .unwrap();
     assert_eq!(submit(&engine, 2, "ann", "ops").as_deref(), Ok("root.ops"));
     assert_eq!(submit(&engine, 3, "bob", "ops"), Err("submit_acl"));
     let dev = engine.queue("dev").unwrap().unwrap();
     let shown = serde_json::to_value(&dev.labels[""]).unwrap();
     assert_eq!(shown["cap"], serde_json::json!(0.6f32));
+}
+
+/// Labels come and go with the settings, the rules and the access lists, or nothing of it does.
+#[test]
+fn a_refresh_takes_labels_over_with_everything_else() {
+    let engine = engine();
+    let options = Options::default();
+    let label = |name: &str| PartitionSpec {
+        name: name.to_owned(),
+        exclusive: true,
+    };
+    let node = |label: &str| NodeSpec {
+        partition: label.to_owned(),
+        ..NodeSpec::new("n1:1".parse().unwrap(), ResourceVector::of(&[4096, 4]))
+    };
+    let other = changed(&[("root.dev.capacity", "60"), ("root.ops.capacity", "40")]);
+    let gpu = [label("gpu")];
+    let twice = [label("gpu"), label("gpu")];
+    let refused = engine.refresh(&sources(&other), &options, "yarn", Some(&twice));
+    assert!(matches!(refused, Err(RefreshRefusal::Live(_))));
+    let gone = [("root.queues", "dev"), ("root.dev.capacity", "100")];
+    let refused = engine.refresh(&sources(&gone), &options, "yarn", Some(&gpu));
+    assert!(matches!(refused, Err(RefreshRefusal::Live(_))));
+    assert!(engine.add_node(node("gpu")).is_err(), "no label was added");
+    let taken = engine.refresh(&sources(&other), &options, "yarn", Some(&gpu));
+    assert!(taken.is_ok());
+    engine.add_node(node("gpu")).unwrap();
+    // Without labels those that are known stay; with none they go, and nodes lose theirs.
+    let taken = engine.refresh(&sources(&OWN), &options, "yarn", None);
+    assert!(taken.is_ok());
+    let partition = || {
+        let node = engine.node(&"n1:1".parse().unwrap());
+        node.unwrap().unwrap().partition
+    };
+    assert_eq!(partition().as_deref(), Some("gpu"));
+    let taken = engine.refresh(&sources(&OWN), &options, "yarn", Some(&[]));
+    assert!(taken.is_ok());
+    assert_eq!(partition(), None);
 }
 
 #[test]

@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk, ContainerId, Desk,
-    DeskAnswer, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, OpportunisticSettings,
-    PartitionSpec, PreemptionReason, ResourceVector, Sequential, StateView, TreeSettings,
+    AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk,
+    ContainerId, Desk, DeskAnswer, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec,
+    OpportunisticSettings, PartitionSpec, PreemptionReason, ResourceVector, Sequential, StateView,
+    TreeSettings,
 };
 use capsched::commit::{Verdict, VerdictKind, Verdicts};
 use capsched::config;
@@ -223,6 +224,24 @@ fn an_application_that_ends_with_many_containers() {
     assert_eq!(pending(&desk), 0);
     let root = &desk.ledger().state().queues[State::ROOT];
     assert!(root.part(PartitionId::DEFAULT).used.is_none());
+}
+
+#[test]
+fn an_attempt_that_ends_with_many_containers() {
+    let mut desk = desk_with(CONTAINERS);
+    let (turns, ended) = beside_a_fetch(&mut desk, |desk| desk.end_attempt(LONG));
+    assert_eq!(ended, Ok(()));
+    assert!(turns >= 5, "{turns}");
+    assert!(root_uses_nothing(&desk));
+    assert_eq!(pending(&desk), 0);
+    let ended = alone(&mut desk, |desk| desk.end_attempt(LONG));
+    assert_eq!(ended, Err(AppError::NoAttempt(LONG)));
+    // One that ended between two parts ended as the call wants.
+    let mut desk = desk_with(CONTAINERS);
+    let mut first = desk.end_attempt(LONG);
+    desk.turn();
+    let ended = alone(&mut desk, |desk| desk.end_attempt(LONG));
+    assert_eq!((ended, first.take()), (Ok(()), Some(Ok(()))));
 }
 
 #[test]
@@ -446,6 +465,48 @@ fn a_label_of_many_nodes_is_removed() {
     assert_eq!(again, Err(NodeError::Label("gpu".to_owned())));
     let default = alone(&mut desk, |desk| desk.remove_label(""));
     assert!(default.is_err());
+}
+
+/// Settings and labels are refused as a whole, and nodes of labels that go are moved in parts.
+#[test]
+fn a_refresh_that_takes_a_label_away_from_many_nodes() {
+    let label = |name: &str, exclusive| PartitionSpec {
+        name: name.to_owned(),
+        exclusive,
+    };
+    let mut desk = Desk::of(with_label());
+    let before = StateView::of(desk.ledger());
+    let mut without_b = settings();
+    without_b.queues.retain(|queue| &*queue.path != "root.b");
+    let wrong = [
+        (settings(), vec![label("gpu", false)], "label"),
+        (settings(), vec![label("", true)], "label"),
+        (
+            settings(),
+            vec![label("a", true), label("a", true)],
+            "label",
+        ),
+        (settings(), vec![label(&"a".repeat(256), true)], "label"),
+        (without_b, vec![label("ssd", true)], "queue_not_stopped"),
+    ];
+    for (settings, labels, code) in wrong {
+        let refused = alone(&mut desk, |desk| {
+            desk.reconfigure_with_labels(settings, labels)
+        });
+        assert_eq!(refused.map_err(|error| error.code()), Err(code));
+        assert_eq!(StateView::of(desk.ledger()), before);
+    }
+    let labels = vec![label("ssd", false)];
+    let (turns, taken) = beside_a_fetch(&mut desk, |desk| {
+        desk.reconfigure_with_labels(settings(), labels.clone())
+    });
+    assert_eq!(taken, Ok(()));
+    assert!(turns >= LABELLED / 128, "{turns}");
+    let mut whole = with_label();
+    whole.reconfigure_with_labels(settings(), &labels).unwrap();
+    assert_eq!(StateView::of(desk.ledger()), StateView::of(whole.ledger()));
+    let known = desk.ledger().labels_beside(&[]);
+    assert_eq!(known, ["ssd"]);
 }
 
 /// Between two parts one node goes and another one comes with the label.

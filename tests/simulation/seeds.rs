@@ -140,6 +140,7 @@ impl Client<'_> {
             master_partition: None,
             partition: None,
             tags: Vec::new(),
+            restarts: capsched::api::Restarts::Never,
         };
         if self.engine.submit(spec).is_ok() {
             self.apps.push(id);

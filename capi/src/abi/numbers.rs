@@ -1,7 +1,7 @@
 //! The codes, kinds and flags that cross the border.
 
 /// Version of this interface: raised when a call or a field is added.
-pub const CAPSCHED_ABI_VERSION: u32 = 3;
+pub const CAPSCHED_ABI_VERSION: u32 = 4;
 /// Numbers in a vector of resources: memory in MiB, vcores, then the further types in the order of the settings.
 pub const CAPSCHED_TYPES: usize = 8;
 /// Elements of one array at most.
@@ -76,6 +76,10 @@ pub const CAPSCHED_APP_MASTER_PARTITION: u32 = 4;
 pub const CAPSCHED_APP_PARTITION: u32 = 8;
 /// `capsched_app.placement_parent` is set.
 pub const CAPSCHED_APP_PARENT: u32 = 16;
+/// The application stays when its attempt ends. Since version 4 of the interface.
+pub const CAPSCHED_APP_RESTARTS: u32 = 32;
+/// The same, with the containers that run. Since version 4 of the interface.
+pub const CAPSCHED_APP_KEEPS_CONTAINERS: u32 = 64;
 
 /// `capsched_ask.partition` is set.
 pub const CAPSCHED_ASK_PARTITION: u32 = 1;
@@ -127,7 +131,7 @@ pub const CAPSCHED_ENDED: u32 = 5;
 pub const CAPSCHED_REJECTED: u32 = 6;
 /// Event: the master has its container; the application may ask.
 pub const CAPSCHED_MASTER_STARTED: u32 = 7;
-/// Event: the master was lost, and its application ended.
+/// Event: the master was lost, and its application ended, or its attempt.
 pub const CAPSCHED_MASTER_LOST: u32 = 8;
 /// Event: an application ended though nobody called for that.
 pub const CAPSCHED_APP_ENDED: u32 = 9;
@@ -143,6 +147,8 @@ pub const CAPSCHED_GANG_EXPIRED: u32 = 13;
 pub const CAPSCHED_OPPORTUNISTIC_QUEUED: u32 = 14;
 /// Event: an opportunistic container has room on its node. Since version 3 of the interface.
 pub const CAPSCHED_OPPORTUNISTIC_STARTED: u32 = 15;
+/// Event: an attempt ended, and its application stays. Since version 4 of the interface.
+pub const CAPSCHED_ATTEMPT_ENDED: u32 = 16;
 /// Reply to a call of an application: a container that it has now.
 pub const CAPSCHED_GRANTED: u32 = 20;
 /// Reply to a call of an application: a container whose end it learns.
@@ -215,3 +221,5 @@ pub const CAPSCHED_STAGE_WAITING: u32 = 2;
 pub const CAPSCHED_STAGE_ACTIVE: u32 = 3;
 /// `stage` of an application: over.
 pub const CAPSCHED_STAGE_DONE: u32 = 4;
+/// `stage` of an application: its attempt ended, and the next one has not started.
+pub const CAPSCHED_STAGE_BETWEEN: u32 = 5;

@@ -1,6 +1,6 @@
 //! Calls about applications and containers.
 
-use capsched::api::{AppSpec, AppStage, ApplicationId, Submitted};
+use capsched::api::{AppSpec, AppStage, ApplicationId, ContainerId, Restarts, Submitted};
 use capsched::config::Caller;
 
 use super::nodes::answer_codes;
@@ -17,7 +17,9 @@ const APP_FLAGS: u32 = abi::CAPSCHED_APP_PRIORITY
     | abi::CAPSCHED_APP_MASTER
     | abi::CAPSCHED_APP_MASTER_PARTITION
     | abi::CAPSCHED_APP_PARTITION
-    | abi::CAPSCHED_APP_PARENT;
+    | abi::CAPSCHED_APP_PARENT
+    | abi::CAPSCHED_APP_RESTARTS
+    | abi::CAPSCHED_APP_KEEPS_CONTAINERS;
 
 fn spec(memory: Memory, app: *const AppRecord) -> Answer<AppSpec> {
     let given = memory.read(app)?;
@@ -42,6 +44,13 @@ fn spec(memory: Memory, app: *const AppRecord) -> Answer<AppSpec> {
         master_partition: text(of_master, given.master_partition, "master_partition")?,
         partition: text(abi::CAPSCHED_APP_PARTITION, given.partition, "partition")?,
         tags: memory.texts(given.tags, given.tag_count, "tags")?,
+        restarts: if has(abi::CAPSCHED_APP_KEEPS_CONTAINERS) {
+            Restarts::KeepingContainers
+        } else if has(abi::CAPSCHED_APP_RESTARTS) {
+            Restarts::WithoutContainers
+        } else {
+            Restarts::Never
+        },
     })
 }
 
@@ -53,6 +62,7 @@ fn submitted(held: &Held, submitted: &Submitted) -> SubmittedRecord {
             AppStage::Parked => abi::CAPSCHED_STAGE_PARKED,
             AppStage::Waiting => abi::CAPSCHED_STAGE_WAITING,
             AppStage::Active => abi::CAPSCHED_STAGE_ACTIVE,
+            AppStage::Between => abi::CAPSCHED_STAGE_BETWEEN,
             AppStage::Done | AppStage::Gone => abi::CAPSCHED_STAGE_DONE,
         },
         has_master: u32::from(submitted.master.is_some()),
@@ -223,7 +233,7 @@ pub unsafe extern "C" fn capsched_containers_finished(
     // SAFETY: the caller's promise, as this call states it.
     let memory = unsafe { Memory::trusted() };
     guarded(|| {
-        ends(memory, engine, containers, count, codes, |held, id| {
+        ends(memory, engine, (containers, count), codes, |held, id, _| {
             Ok(held.engine.container_finished(id))
         })
     })
@@ -244,29 +254,28 @@ pub unsafe extern "C" fn capsched_containers_kill(
     // SAFETY: the caller's promise, as this call states it.
     let memory = unsafe { Memory::trusted() };
     guarded(|| {
-        ends(memory, engine, containers, count, codes, |held, id| {
+        ends(memory, engine, (containers, count), codes, |held, id, _| {
             Ok(held.engine.kill_container(id)?)
         })
     })
 }
 
-/// Ends containers one after the other; a code for each.
-fn ends(
+/// Ends containers one after the other; a code for each. `end` gets the position of each.
+pub(super) fn ends(
     memory: Memory,
     engine: u64,
-    containers: *const ContainerKey,
-    count: usize,
+    (containers, count): (*const ContainerKey, usize),
     codes: *mut i32,
-    end: impl Fn(&Held, capsched::api::ContainerId) -> Answer<bool>,
+    end: impl Fn(&Held, ContainerId, usize) -> Answer<bool>,
 ) -> Answer {
     let held = self::engine(engine)?;
     let keys = memory.copy_all(containers, count, "containers")?;
     if count > 0 {
         memory.expects(codes, "codes")?;
     }
-    let one = |key: ContainerKey| -> Answer {
+    let one = |(at, key): (usize, ContainerKey)| -> Answer {
         let id = convert::container_id(key)?;
-        if end(&held, id)? {
+        if end(&held, id, at)? {
             return Ok(());
         }
         let text = format_args!("{id} is not live");
@@ -276,7 +285,8 @@ fn ends(
             text,
         ))
     };
-    let faults = keys.into_iter().map(|key| one(key).err()).collect();
+    let faults = keys.into_iter().enumerate();
+    let faults = faults.map(|key| one(key).err()).collect();
     answer_codes(memory, codes, faults);
     Ok(())
 }

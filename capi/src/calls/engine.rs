@@ -112,8 +112,9 @@ pub extern "C" fn capsched_engine_stop(engine: u64) -> i32 {
     })
 }
 
-/// Takes over another configuration as a whole, or nothing of it: queues, preemption, placement rules and access
-/// lists. Of the options, `sources`, `hadoop` and `daemon` count.
+/// Takes over another configuration as a whole, or nothing of it: queues, preemption, placement rules, access lists and
+/// labels. Of the options, `sources`, `hadoop`, `daemon` and `partitions` count. With partitions the cluster knows these
+/// labels from then on, and nodes of other ones lose theirs; without any, labels stay as they are.
 ///
 /// # Safety
 ///
@@ -126,8 +127,10 @@ pub unsafe extern "C" fn capsched_refresh(engine: u64, options: *const OptionsRe
         let held = self::engine(engine)?;
         let options = memory.read(options)?;
         let files = settings::files(memory, &options)?;
+        let labels = settings::partitions(memory, &options)?;
+        let labels = (!labels.is_empty()).then_some(labels.as_slice());
         held.engine
-            .refresh(&files.sources, &files.options, &files.daemon)?;
+            .refresh(&files.sources, &files.options, &files.daemon, labels)?;
         Ok(())
     })
 }

@@ -1,6 +1,7 @@
 //! The exported calls, by what they are about.
 
 pub mod apps;
+pub mod attempts;
 pub mod engine;
 pub mod events;
 pub mod nodes;

@@ -324,6 +324,7 @@ fn stage(name: &str) -> AppStage {
     match name {
         "parked" => AppStage::Parked,
         "active" => AppStage::Active,
+        "between_attempts" => AppStage::Between,
         _ => AppStage::Waiting,
     }
 }

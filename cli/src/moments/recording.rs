@@ -102,12 +102,16 @@ impl Onlooker for Recording<'_> {
                         self.film.note(at_ms, text);
                     }
                 }
+                Event::AttemptEnded { app, attempt } => {
+                    let text = format!("attempt {attempt} of {app} ended");
+                    self.film.note(at_ms, text);
+                }
                 Event::AppEnded { app, cause } => {
                     self.film
                         .note(at_ms, format!("{app} ended: {}", cause.name()));
                 }
                 Event::MasterLost { app } => {
-                    let text = format!("{app} ended: its master's container was lost");
+                    let text = format!("the container of the master of {app} was lost");
                     self.film.note(at_ms, text);
                 }
                 _ => {}

@@ -137,16 +137,12 @@ impl Scene<'_> {
         }
         answer.insert("queue_of_submission".to_owned(), json!(admitted.queue));
         self.submitted += 1;
+        let id = ApplicationId::new(self.submitted);
         let spec = AppSpec {
-            id: ApplicationId::new(self.submitted),
-            user: job.user.to_owned(),
-            queue: admitted.path,
             placement_parent: admitted.placement.map(|place| place.parent),
             priority: Some(admitted.priority),
             master: Some(ResourceVector::of(&[1024, 1])),
-            master_partition: None,
-            partition: None,
-            tags: Vec::new(),
+            ..AppSpec::new(id, &admitted.path, job.user)
         };
         let before = self.paths();
         match self.engine.submit(&spec) {

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use capsched::api::{ApplicationId, Closeness, Event, Scheduler as _, Stepped};
+use capsched::api::{ApplicationId, Closeness, Event, Restarts, Scheduler as _, Stepped};
 use capsched::simulator::journal::{
-    AppCall, AskLine, Call, ChangeLine, GangCall, OpportunisticCall, SnapshotHead, StateSnapshot,
-    SubmitCall, UpdateLine, reduced,
+    AppCall, AskLine, Call, ChangeLine, ContainerLine, GangCall, OpportunisticCall, SnapshotHead,
+    StateSnapshot, SubmitCall, UpdateLine, reduced,
 };
 use serde_json::{Value, json};
 
@@ -230,9 +230,24 @@ fn written(out: &mut String, call: &Call) {
         Call::Ask(call) => app_call(out, call),
         Call::Gang(call) => gang_call(out, call),
         Call::Opportunistic(call) => opportunistic_call(out, call),
-        Call::Finished { container } => {
+        Call::Finished { container, status } => {
             let container = container_id(*container);
-            write!(out, "let _ = engine.container_finished({container});")
+            write!(
+                out,
+                "let _ = engine.container_exited({container}, {status});"
+            )
+        }
+        Call::EndAttempt { app } => {
+            write!(
+                out,
+                "let _ = engine.end_attempt(ApplicationId::new({app}));"
+            )
+        }
+        Call::StartAttempt { app } => {
+            write!(
+                out,
+                "let _ = engine.start_attempt(ApplicationId::new({app}));"
+            )
         }
         Call::FinishApp { app } => {
             write!(out, "let _ = engine.finish_app(ApplicationId::new({app}));")
@@ -290,12 +305,16 @@ fn node_call(out: &mut String, call: &Call) -> std::fmt::Result {
 
 fn submission(out: &mut String, app: &SubmitCall) -> std::fmt::Result {
     let (parent, label) = (owned(app.parent.as_deref()), owned(app.label.as_deref()));
+    let restarts = match app.restarts {
+        Restarts::Never => String::new(),
+        other => format!("restarts: Restarts::{other:?}, "),
+    };
     let master = app.master.as_ref();
     let master = master.map_or("None".to_owned(), |size| format!("Some({})", vector(size)));
     write!(
         out,
         "let _ = engine.submit(AppSpec {{ placement_parent: {parent}, priority: {:?}, master: {master}, \
-         master_partition: {}, partition: {label}, tags: {}, \
+         master_partition: {}, partition: {label}, tags: {}, {restarts}\
          ..AppSpec::new(ApplicationId::new({}), {:?}, {:?}) }});",
         app.priority,
         owned(app.master_label.as_deref()),
@@ -417,15 +436,21 @@ fn owned_pairs(pairs: &[(String, String)]) -> String {
     format!("vec![{}]", pairs.join(", "))
 }
 
-fn container_id((app, number): (u32, u32)) -> String {
-    format!("ContainerId::new(ApplicationId::new({app}), {number})")
+fn container_id(container: ContainerLine) -> String {
+    let id = container.id();
+    let (app, number) = (id.app.sequence, id.number);
+    let first = format!("ContainerId::new(ApplicationId::new({app}), {number})");
+    match id.attempt {
+        1 => first,
+        attempt => format!("ContainerId {{ attempt: {attempt}, ..{first} }}"),
+    }
 }
 
-fn reported(report: Option<&[Vec<(u32, u32)>; 2]>) -> String {
+fn reported(report: Option<&[Vec<ContainerLine>; 2]>) -> String {
     let Some([launched, exited]) = report else {
         return "NodeReport::AsExpected".to_owned();
     };
-    let list = |of: &[(u32, u32)]| {
+    let list = |of: &[ContainerLine]| {
         let ids: Vec<String> = of.iter().map(|&id| container_id(id)).collect();
         ids.join(", ")
     };

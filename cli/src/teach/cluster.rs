@@ -80,6 +80,7 @@ impl Cluster {
             master_partition: None,
             partition: None,
             tags: Vec::new(),
+            restarts: capsched::api::Restarts::Never,
         })?;
         Ok(id)
     }

@@ -145,6 +145,7 @@ const fn stage(stage: AppStage) -> &'static str {
         AppStage::Parked => "parked",
         AppStage::Waiting => "waiting",
         AppStage::Active => "active",
+        AppStage::Between => "between_attempts",
         AppStage::Done | AppStage::Gone => "over",
     }
 }

@@ -55,10 +55,16 @@ pub enum Call {
     ChangePriority,
     /// Moves an application to another queue.
     MoveApp,
+    /// A container ended by itself with an exit status; answers whether it was live.
+    ContainerExited,
+    /// Ends an attempt; the application keeps what it was submitted to keep.
+    EndAttempt,
+    /// Starts the next attempt of an application; answers its number.
+    StartAttempt,
 }
 
 impl Call {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 21] = [
         Self::Stop,
         Self::Refresh,
         Self::RegisterNode,
@@ -77,6 +83,9 @@ impl Call {
         Self::Queue,
         Self::ChangePriority,
         Self::MoveApp,
+        Self::ContainerExited,
+        Self::EndAttempt,
+        Self::StartAttempt,
     ];
 
     /// The call of a number.
@@ -146,10 +155,12 @@ pub fn carry_out(
         Call::Submit => submit(session, reader, writer),
         Call::Recover => recover(session, reader, writer),
         Call::Ask => ask(session, reader, writer),
-        Call::FinishApp | Call::ChangePriority | Call::MoveApp => {
-            of_app(session, call, reader, writer)
-        }
-        Call::ContainerFinished | Call::KillContainer => {
+        Call::FinishApp
+        | Call::ChangePriority
+        | Call::MoveApp
+        | Call::EndAttempt
+        | Call::StartAttempt => of_app(session, call, reader, writer),
+        Call::ContainerFinished | Call::ContainerExited | Call::KillContainer => {
             of_container(session, call, reader, writer)
         }
         Call::Events => {
@@ -168,7 +179,7 @@ fn refresh(session: &Session, reader: &mut Reader<'_>, writer: &mut Writer) -> R
     reader.end()?;
     let refreshed = session
         .engine
-        .refresh(files.sources(), &session.options, &files.daemon);
+        .refresh(files.sources(), &session.options, &files.daemon, None);
     let loaded = refreshed.map_err(|refusal| {
         let text = match &refusal {
             RefreshRefusal::Configuration(report) => lines(report, Severity::Error).join("\n"),
@@ -281,6 +292,16 @@ fn of_app(
     let app = application(reader)?;
     let engine = &session.engine;
     match call {
+        Call::EndAttempt => {
+            reader.end()?;
+            let ended = engine.end_attempt(app);
+            ended.map_err(|error| Failure::refused(error.code(), error.to_string()))?;
+        }
+        Call::StartAttempt => {
+            reader.end()?;
+            let started = engine.start_attempt(app);
+            writer.int(started.map_err(|error| Failure::refused(error.code(), error.to_string()))?);
+        }
         Call::FinishApp => {
             reader.end()?;
             engine.finish_app(app).map_err(refusal("application"))?;
@@ -311,9 +332,11 @@ fn of_container(
     writer: &mut Writer,
 ) -> Result<(), Failure> {
     let id = container(reader)?;
+    let exited = call == Call::ContainerExited;
+    let status = if exited { reader.int()? } else { 0 };
     reader.end()?;
-    let live = if call == Call::ContainerFinished {
-        session.engine.container_finished(id)
+    let live = if exited || call == Call::ContainerFinished {
+        session.engine.container_exited(id, status)
     } else {
         let killed = session.engine.kill_container(id);
         killed.map_err(refusal("closed"))?

@@ -2,7 +2,7 @@
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, AskReply, ConstrainedAsk, ContainerChange, ContainerId,
-    ContainerUpdate, Granted, MAX_TYPES, NodeName, NodeReport, NodeSpec, ResourceVector,
+    ContainerUpdate, Granted, MAX_TYPES, NodeName, NodeReport, NodeSpec, ResourceVector, Restarts,
     RunningContainer, UpdateKind,
 };
 
@@ -119,6 +119,11 @@ pub fn submission(reader: &mut Reader<'_>) -> Result<AppSpec, Malformed> {
         master_partition: reader.optional(Reader::text)?,
         partition: reader.optional(Reader::text)?,
         tags: reader.list(Reader::text)?,
+        restarts: if reader.flag()? {
+            Restarts::KeepingContainers
+        } else {
+            Restarts::Never
+        },
     })
 }
 

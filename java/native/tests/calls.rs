@@ -18,6 +18,9 @@ const ASK: i32 = 9;
 const CONTAINER_FINISHED: i32 = 10;
 const EVENTS: i32 = 12;
 const QUEUE: i32 = 15;
+const CONTAINER_EXITED: i32 = 18;
+const END_ATTEMPT: i32 = 19;
+const START_ATTEMPT: i32 = 20;
 
 fn xml(pairs: &[(&str, &str)]) -> String {
     let property = |(key, value): &(&str, &str)| {
@@ -94,6 +97,11 @@ fn register(handle: i64) -> Vec<u8> {
 }
 
 fn submit(handle: i64, queue: &str) -> Vec<u8> {
+    submit_keeping(handle, queue, false)
+}
+
+/// Submits an application that keeps containers or not.
+fn submit_keeping(handle: i64, queue: &str, keeps: bool) -> Vec<u8> {
     let request = request(|writer| {
         application(writer);
         writer.text("ann");
@@ -104,6 +112,7 @@ fn submit(handle: i64, queue: &str) -> Vec<u8> {
         writer.flag(false);
         writer.flag(false);
         writer.int(0);
+        writer.flag(keeps);
         writer.int(0);
     });
     call(handle, SUBMIT, &request)
@@ -182,6 +191,40 @@ fn a_master_is_placed_and_its_application_asks() {
     assert_eq!(answer[0], DONE, "{}", refusal(&answer));
     assert_eq!(heartbeat(handle)[0], DONE);
     assert_eq!(next_decisions(handle), [(1, 2)], "container 2 is allocated");
+    assert_eq!(call(handle, STOP, &[])[0], DONE);
+}
+
+#[test]
+fn attempts_end_and_start_again() {
+    let handle = engine();
+    assert_eq!(register(handle)[0], DONE);
+    assert_eq!(submit_keeping(handle, "a", true)[0], DONE);
+    let app = request(application);
+    let refused = call(handle, START_ATTEMPT, &app);
+    assert!(
+        refusal(&refused).starts_with("attempt_runs: "),
+        "{}",
+        refusal(&refused)
+    );
+    assert_eq!(heartbeat(handle)[0], DONE);
+    assert_eq!(next_decisions(handle), [(1, 1)]);
+    let exited = request(|writer| {
+        application(writer);
+        writer.int(1);
+        writer.int(1);
+        writer.signed(1);
+    });
+    assert_eq!(call(handle, CONTAINER_EXITED, &exited), [DONE, 1]);
+    let refused = call(handle, END_ATTEMPT, &app);
+    assert!(
+        refusal(&refused).starts_with("no_attempt: "),
+        "{}",
+        refusal(&refused)
+    );
+    let started = call(handle, START_ATTEMPT, &app);
+    assert_eq!(started[0], DONE, "{}", refusal(&started));
+    assert_eq!(Reader::new(&started[1..]).count(), Ok(2));
+    assert_eq!(call(handle, END_ATTEMPT, &app), [DONE]);
     assert_eq!(call(handle, STOP, &[])[0], DONE);
 }
 
@@ -314,6 +357,7 @@ fn a_node_comes_back_with_the_version_of_its_container() {
         writer.flag(false);
         writer.flag(false);
         writer.int(0);
+        writer.flag(false);
         writer.int(1);
         writer.flag(true);
         writer.int(1);
@@ -408,7 +452,7 @@ fn what_is_wrong_is_refused_with_a_reason() {
 #[test]
 fn handles_and_calls_that_do_not_exist_are_refused() {
     let handle = engine();
-    assert!(refusal(&call(handle, 18, &[])).starts_with("call: "));
+    assert!(refusal(&call(handle, 21, &[])).starts_with("call: "));
     assert!(refusal(&call(handle, -1, &[])).starts_with("call: "));
     assert_eq!(call(handle, STOP, &[])[0], DONE);
     for gone in [handle, 0, -1, i64::MAX] {
@@ -439,7 +483,7 @@ proptest! {
 
     #[test]
     fn nonsense_is_answered_and_the_engine_lives(
-        calls in proptest::collection::vec((1..18_i32, proptest::collection::vec(any::<u8>(), 0..64)), 1..32)
+        calls in proptest::collection::vec((1..21_i32, proptest::collection::vec(any::<u8>(), 0..64)), 1..32)
     ) {
         let handle = engine();
         prop_assert_eq!(register(handle)[0], DONE);

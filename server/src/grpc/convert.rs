@@ -213,6 +213,7 @@ pub(super) fn submission(of: wire::SubmitRequest, types: usize) -> Result<Submis
         label: of.label.map(|label| text("label", label)).transpose()?,
         unmanaged: of.unmanaged,
         max_attempts: of.max_attempts,
+        keep_containers: of.keep_containers,
         ..Submission::default()
     })
 }

@@ -119,9 +119,19 @@ impl NodeService {
         session: &mut Session,
     ) -> Result<Option<wire::NodeOrders>, Status> {
         let finished = convert::containers("finished", &heartbeat.finished)?;
-        let finished: BTreeSet<ContainerId> = finished.into_iter().collect();
+        let statuses = &heartbeat.exit_statuses;
+        if statuses.len() > finished.len() {
+            let reason = format!(
+                "exit_statuses: {} of {} containers",
+                statuses.len(),
+                finished.len()
+            );
+            return Err(Status::invalid_argument(reason));
+        }
+        let statuses = statuses.iter().copied().chain(std::iter::repeat(0));
+        let finished: BTreeMap<ContainerId, i32> = finished.into_iter().zip(statuses).collect();
         let mut launched = convert::containers("launched", &heartbeat.launched)?;
-        launched.retain(|container| !finished.contains(container));
+        launched.retain(|container| !finished.contains_key(container));
         let exited = convert::containers("stopped", &heartbeat.stopped)?;
         let updated = convert::versions("updated", &heartbeat.updated)?;
         self.finish(name, &finished)?;
@@ -144,7 +154,7 @@ impl NodeService {
     }
 
     /// Ends the containers that ended by themselves. Those of other nodes are not this node's to report.
-    fn finish(&self, name: &NodeName, finished: &BTreeSet<ContainerId>) -> Result<(), Status> {
+    fn finish(&self, name: &NodeName, finished: &BTreeMap<ContainerId, i32>) -> Result<(), Status> {
         if finished.is_empty() {
             return Ok(());
         }
@@ -155,9 +165,11 @@ impl NodeService {
             Some(placed.map(|one| one.id).collect::<BTreeSet<_>>())
         });
         let own = own.map_err(|error| Status::unavailable(error.to_string()))?;
-        for container in own.iter().flatten().filter(|id| finished.contains(id)) {
-            // Whether it was live still makes no difference to the node.
-            self.rm().container_finished(*container);
+        for id in own.iter().flatten() {
+            if let Some(&status) = finished.get(id) {
+                // Whether it was live still makes no difference to the node.
+                self.rm().container_exited(*id, status);
+            }
         }
         Ok(())
     }

@@ -97,6 +97,9 @@ fn decision(event: &Event) -> Described {
         }
         Event::MasterStarted { app, .. } => of_app("master started", app, ""),
         Event::MasterLost { app } => of_app("master lost", app, ""),
+        Event::AttemptEnded { app, attempt } => {
+            of_app("attempt ended", app, &format!("number {attempt}"))
+        }
         Event::AppEnded { app, cause } => of_app("ended", app, cause.name()),
         Event::Gang(gang) => (
             "gang",

@@ -132,6 +132,7 @@ const fn stage(stage: AppStage) -> &'static str {
         AppStage::Parked => "parked",
         AppStage::Waiting => "waiting for its master",
         AppStage::Active => "active",
+        AppStage::Between => "between two attempts",
         AppStage::Done | AppStage::Gone => "over",
     }
 }

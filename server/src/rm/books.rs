@@ -15,6 +15,7 @@ use super::ended::EndedApps;
 use super::events::{EventLog, Happening};
 use super::labels::Labels;
 use super::nodes::NodeRegistry;
+use super::submission::keeps_containers;
 
 /// What happened last of one kind, for the health of the scheduler.
 // As SchedulerHealth.DetailedInformation.
@@ -61,6 +62,8 @@ pub struct Books {
     pub(super) finishing: Option<(ApplicationId, NodeName)>,
     /// Applications of which a further attempt is to start.
     pub(super) retries: Vec<ApplicationId>,
+    /// Applications of which the last attempt failed, and that the engine keeps.
+    pub(super) kept: Vec<ApplicationId>,
     /// What the journal has to keep of the decisions that were followed.
     pub(super) facts: Vec<Command>,
     /// Position of the last fact in the journal.
@@ -376,6 +379,9 @@ impl Books {
             record.fail_attempt(text, now_ms);
             self.retries.push(app);
             return;
+        }
+        if keeps_containers(&record.submission) {
+            self.kept.push(app);
         }
         self.end_app(app, AppState::Failed, FinalStatus::Failed, now_ms);
     }

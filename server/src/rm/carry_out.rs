@@ -386,7 +386,7 @@ impl ResourceManager {
 
     fn refresh(&self, scheduler: &Pairs, at_ms: u64) -> Carried {
         let taken = self.load_for_refresh(scheduler).and_then(|loaded| {
-            let taken = self.engine.take_over(&loaded, &self.setup.daemon);
+            let taken = self.engine.take_over(&loaded, &self.setup.daemon, None);
             taken
                 .map(|()| loaded)
                 .map_err(|error| CommandError::Invalid(error.to_string()))

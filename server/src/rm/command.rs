@@ -272,6 +272,8 @@ pub struct Submission {
     pub unmanaged: bool,
     /// Attempts at most; 0: the cluster's maximum.
     pub max_attempts: u32,
+    /// Whether containers that run outlive an attempt that fails.
+    pub keep_containers: bool,
     /// Longest lifetime in s; nothing: the queue's default.
     pub lifetime_s: Option<i64>,
 }

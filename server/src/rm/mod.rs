@@ -176,6 +176,8 @@ impl ResourceManager {
         if !retries.is_empty() {
             self.start_again(books, &retries, now_ms);
         }
+        let kept = std::mem::take(&mut books.kept);
+        self.end_kept(&kept);
         self.keep_facts(books, now_ms);
     }
 

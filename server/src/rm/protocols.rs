@@ -199,7 +199,13 @@ impl ResourceManager {
 
     /// A container ended by itself, as its node reports. Whether it was live.
     pub fn container_finished(&self, container: ContainerId) -> bool {
-        let live = self.engine.container_finished(container);
+        self.container_exited(container, 0)
+    }
+
+    /// The same with an exit status. One that may be its node's fault, of a master, has the next master placed
+    /// elsewhere, where the configuration says so.
+    pub fn container_exited(&self, container: ContainerId, exit_status: i32) -> bool {
+        let live = self.engine.container_exited(container, exit_status);
         self.pump();
         live
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use capsched::api::{
-    AppSpec, ApplicationId, ResourceVector, SubmitAsError, SubmitError, Submitted,
+    AppSpec, ApplicationId, ResourceVector, Restarts, SubmitAsError, SubmitError, Submitted,
 };
 use capsched::config::{Admitted, Caller, Wish};
 
@@ -12,6 +12,12 @@ use super::{Answer, Books, Command, CommandError, FinalStatus, ResourceManager, 
 
 /// `yarn.resourcemanager.am.max-attempts` and its global form, where no configuration says otherwise.
 const MAX_ATTEMPTS: u32 = 2;
+
+/// Whether containers of an application outlive an attempt that fails.
+// As RMAppAttemptImpl.BaseFinalTransition: not without a container for the master.
+pub(super) const fn keeps_containers(submission: &Submission) -> bool {
+    submission.keep_containers && !submission.unmanaged
+}
 
 impl ResourceManager {
     /// Submits an application. One that the scheduler refuses is kept as failed; one that is not valid or not
@@ -62,6 +68,11 @@ impl ResourceManager {
             master,
             master_partition: submission.master_label.clone(),
             tags: submission.tags.clone(),
+            restarts: if keeps_containers(submission) {
+                Restarts::KeepingContainers
+            } else {
+                Restarts::Never
+            },
             ..AppSpec::new(id, &submission.queue, user)
         })
     }
@@ -138,18 +149,17 @@ impl ResourceManager {
                 priority: app.priority,
             };
             let user = app.user.clone();
-            let again = self
-                .spec_of(id, &user, &submission)
-                .map_err(|error| error.to_string())
-                .and_then(|spec| {
-                    let submitted = self.engine.submit_admitted(&user, admitted, spec);
-                    submitted.map_err(|error| error.to_string())
-                });
+            let again = if keeps_containers(&submission) {
+                let started = self.engine.start_attempt(id);
+                started.map(drop).map_err(|error| error.to_string())
+            } else {
+                self.submit_again((id, &user), &submission, admitted)
+            };
             let Some(app) = books.apps.get_mut(&id) else {
                 continue;
             };
             match again {
-                Ok(_) => {
+                Ok(()) => {
                     app.state = AppState::Accepted;
                     app.start_attempt(now_ms);
                     let fact = Command::AttemptStarted {
@@ -164,6 +174,27 @@ impl ResourceManager {
                     books.end_app(id, AppState::Failed, FinalStatus::Failed, now_ms);
                 }
             }
+        }
+    }
+
+    /// Gives the engine an application again that ended with its master.
+    fn submit_again(
+        &self,
+        (id, user): (ApplicationId, &str),
+        submission: &Submission,
+        admitted: Admitted,
+    ) -> Result<(), String> {
+        let spec = self.spec_of(id, user, submission);
+        let spec = spec.map_err(|error| error.to_string())?;
+        let submitted = self.engine.submit_admitted(user, admitted, spec);
+        submitted.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Ends applications of which the last attempt failed, with what they keep.
+    pub(super) fn end_kept(&self, apps: &[ApplicationId]) {
+        for &id in apps {
+            // It may have ended meanwhile.
+            let _ = self.engine.finish_app(id);
         }
     }
 

@@ -4,6 +4,7 @@
     reason = "a test fails where something is missing"
 )]
 
+mod attempts;
 #[path = "../support/certificates.rs"]
 mod certificates;
 mod changes;

@@ -259,6 +259,15 @@ async fn a_wrong_heartbeat_ends_its_stream_with_the_field() {
             },
             "finished",
         ),
+        (
+            wire::NodeHeartbeat {
+                node: "n1:1".to_owned(),
+                sequence: 1,
+                exit_statuses: vec![1],
+                ..wire::NodeHeartbeat::default()
+            },
+            "exit_statuses",
+        ),
     ] {
         let (beats, mut orders) = running.heartbeats("yarn").await;
         beats.send(beat).await.unwrap();

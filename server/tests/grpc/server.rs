@@ -159,6 +159,21 @@ impl Running {
         Self::submitted(client, request).await
     }
 
+    /// An application of which containers outlive attempts.
+    pub(crate) async fn submit_keeping(
+        &self,
+        client: &mut ApplicationsClient<Through>,
+        queue: &str,
+    ) -> String {
+        let request = wire::SubmitRequest {
+            queue: queue.to_owned(),
+            master: resource(&[1024, 1]),
+            keep_containers: true,
+            ..wire::SubmitRequest::default()
+        };
+        Self::submitted(client, request).await
+    }
+
     /// An application that runs its master itself.
     pub(crate) async fn submit_unmanaged(
         &self,

@@ -1,6 +1,7 @@
 //! A threaded engine behind the scheduler trait.
 
-use crate::api::scheduler::{ContainerError, Event, Scheduler};
+use crate::api::container_error::ContainerError;
+use crate::api::scheduler::{Event, Scheduler};
 use crate::commit::{
     AppError, AskError, CommitOutcome, HeartbeatReply, NodeError, SubmitError, Submitted,
 };
@@ -44,11 +45,25 @@ impl Scheduler for Threaded {
     }
 
     fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError> {
-        if Self::container_finished(self, container) {
-            Ok(())
-        } else {
-            Err(ContainerError(container))
-        }
+        let live = Self::container_finished(self, container);
+        live.then_some(()).ok_or(ContainerError(container))
+    }
+
+    fn container_exited(
+        &mut self,
+        container: ContainerId,
+        status: i32,
+    ) -> Result<(), ContainerError> {
+        let live = Self::container_exited(self, container, status);
+        live.then_some(()).ok_or(ContainerError(container))
+    }
+
+    fn end_attempt(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        Self::end_attempt(self, app)
+    }
+
+    fn start_attempt(&mut self, app: ApplicationId) -> Result<u32, AppError> {
+        Self::start_attempt(self, app)
     }
 
     fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {

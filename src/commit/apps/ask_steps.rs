@@ -205,7 +205,7 @@ impl Ledger {
         progress: &mut AskProgress,
     ) -> Result<(), AskError> {
         let row = &self.state.apps[app];
-        if !row.unmanaged && row.master.is_none() {
+        if !row.may_ask() {
             return Err(AskError::MasterNotRunning(row.id));
         }
         let asks = call.asks.len() + call.constrained.len() + call.updates.len();

@@ -26,18 +26,21 @@ impl AttemptNumbers {
         last.map_or(1, |last| last.saturating_add(1))
     }
 
-    /// Notes that an attempt ended.
-    pub(in crate::commit) fn note_end(&mut self, app: ApplicationId, attempt: u32) {
+    /// Notes that an application ended with an attempt; the one that is forgotten for it, if one is.
+    pub(in crate::commit) fn note_end(
+        &mut self,
+        app: ApplicationId,
+        attempt: u32,
+    ) -> Option<ApplicationId> {
         self.last.insert(app, attempt);
         self.ended.push_back((app, attempt));
-        while self.ended.len() > REMEMBERED {
-            let Some((oldest, attempt)) = self.ended.pop_front() else {
-                return;
-            };
-            if self.last.get(&oldest) == Some(&attempt) {
-                self.last.remove(&oldest);
-            }
+        if self.ended.len() <= REMEMBERED {
+            return None;
         }
+        let (oldest, attempt) = self.ended.pop_front()?;
+        let is_last = self.last.get(&oldest) == Some(&attempt);
+        is_last.then(|| self.last.remove(&oldest));
+        is_last.then_some(oldest)
     }
 }
 

@@ -77,6 +77,18 @@ impl LedgerClock {
         self.deadlines.retain(kept);
     }
 
+    /// The application of a slot has the next generation: its lifetime goes on.
+    ///
+    /// Cost: a look at all lifetimes.
+    pub(in crate::commit) fn follow_generation(&mut self, app: AppSlot, before: u32) {
+        let of_app = |&&(_, other, known): &&(u64, AppSlot, u32)| (other, known) == (app, before);
+        let deadline = self.deadlines.iter().find(of_app).copied();
+        if let Some(known) = deadline {
+            self.deadlines.remove(&known);
+            self.deadlines.insert((known.0, app, before + 1));
+        }
+    }
+
     /// Sets after how many ms a container expires that is handed out from now on.
     pub(in crate::commit) fn set_allocation_expiry(&mut self, after_ms: Option<u64>) {
         self.allocation_expiry_ms = after_ms;

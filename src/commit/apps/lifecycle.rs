@@ -10,14 +10,13 @@ use smallvec::SmallVec;
 
 use super::ask_error::AskError;
 use super::checks::Master;
-use crate::accounting::{add_queue_pending, creator_of};
-use crate::commit::event::LedgerEvent;
+use crate::accounting::creator_of;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::registry::Registry;
 use crate::commit::tree::build;
 use crate::commit::tree::build::app_left;
-use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot};
+use crate::id::{AppSlot, ApplicationId, PartitionId, QueueSlot};
 use crate::queue::{App, AppSpec, AppStage, Demand, EndCause, PerPartition, Submission};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -155,6 +154,10 @@ pub enum AppError {
     Move(SubmitError),
     /// The queue to move to may not use a label that the application asked for.
     Label(String),
+    /// The attempt of the application ended already.
+    NoAttempt(ApplicationId),
+    /// An attempt of the application runs.
+    AttemptRuns(ApplicationId),
 }
 
 impl AppError {
@@ -167,6 +170,8 @@ impl AppError {
             Self::Unknown(_) => "unknown_application",
             Self::Move(error) => error.code(),
             Self::Label(_) => "label_access",
+            Self::NoAttempt(_) => "no_attempt",
+            Self::AttemptRuns(_) => "attempt_runs",
         }
     }
 }
@@ -183,6 +188,8 @@ impl fmt::Display for AppError {
                 "the application stays where it is: it asked for label `{label}`, which is not \
                  accessible to the queue"
             ),
+            Self::NoAttempt(id) => write!(f, "the attempt of {id} ended already"),
+            Self::AttemptRuns(id) => write!(f, "an attempt of {id} runs"),
         }
     }
 }
@@ -231,15 +238,7 @@ impl Ledger {
         self.leaves
             .check_submission(&mut self.state, leaf, &spec.user)?;
         let app = self.enter(spec, leaf, priority, &master);
-        if spec.master.is_none() {
-            self.outbox.push(LedgerEvent::MasterStarted {
-                app: spec.id,
-                container: None,
-            });
-        } else {
-            self.outbox
-                .follow_up(FollowUpEvent::AskForMaster(app, master.label));
-        }
+        self.begin_attempt(app);
         Ok(app)
     }
 
@@ -253,12 +252,10 @@ impl Ledger {
     ) -> AppSlot {
         let app = self.new_app(spec, leaf, priority, master);
         count_app(&mut self.state, leaf, 1);
-        self.state.apps[app].runnable = self.leaves.may_run(&self.state, app);
-        if self.state.apps[app].runnable {
-            self.leaves.count_runnable(&mut self.state, app, 1);
-        }
         self.clock.start_lifetime(&self.state, app);
-        self.leaves.add_attempt(&mut self.state, app);
+        self.leaves.count_keeping(&mut self.state, app, 1);
+        self.avoid_failed_hosts(app);
+        self.enter_attempt(app);
         app
     }
 
@@ -286,6 +283,8 @@ impl Ledger {
             default_partition: spec.partition.as_deref().map(Arc::from),
             tags: spec.tags.iter().map(|tag| tag.as_str().into()).collect(),
             node_policy: self.state.queues[leaf].settings.node_policy.clone(),
+            master_label: master.label,
+            restarts: spec.restarts,
         }
     }
 
@@ -348,6 +347,12 @@ impl Ledger {
 
     /// Ends an application: its containers, its reservations, then itself.
     pub fn end_app(&mut self, app: AppSlot) {
+        self.masters.forget(self.state.apps[app].id);
+        self.end_with_attempt(app);
+    }
+
+    /// The same for an application that may be submitted again for another attempt.
+    pub(in crate::commit) fn end_with_attempt(&mut self, app: AppSlot) {
         let live: Vec<_> = self.containers.live_of(app).collect();
         for container in live {
             self.end_container(container, EndCause::ApplicationEnded);
@@ -356,25 +361,24 @@ impl Ledger {
             self.end_container(container, EndCause::ApplicationEnded);
         }
         let row = &mut self.state.apps[app];
-        row.stage = AppStage::Done;
+        let stage = std::mem::replace(&mut row.stage, AppStage::Done);
         let (id, attempt, leaf) = (row.id, row.attempt, row.leaf);
-        for asks in self.state.apps[app].take_keys() {
-            if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
-                let size = any.size.get().times(i64::from(any.count));
-                add_queue_pending(&mut self.state, leaf, asks.partition, -size);
-            }
+        self.drop_asks(app);
+        self.leaves.count_keeping(&mut self.state, app, -1);
+        if stage == AppStage::Between {
+            self.leaves.leave_between(&mut self.state, app);
+        } else {
+            self.leaves.remove_attempt(&mut self.state, app, false);
+            self.leaves.stop_asking(&mut self.state, app, leaf);
         }
-        self.state.queues[leaf]
-            .as_leaf_mut()
-            .dirty
-            .retain(|&other| other != app);
-        self.leaves.remove_attempt(&mut self.state, app, false);
-        self.leaves.stop_asking(&mut self.state, app, leaf);
         app_left(&mut self.state, leaf);
         count_app(&mut self.state, leaf, -1);
         self.leaves.set_provider(&mut self.state, app, None);
         self.registry.remove_app(id);
-        self.attempts.note_end(id, attempt);
+        if let Some(forgotten) = self.attempts.note_end(id, attempt) {
+            self.masters.forget(forgotten);
+        }
+        self.masters.take_own(app);
         self.tags.constraints_mut().unregister_application(id);
         self.containers.clear_finished(app);
         self.outbox.follow_up(FollowUpEvent::Forget(app));

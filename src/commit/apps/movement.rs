@@ -9,6 +9,7 @@ use crate::commit::leaves::usage::{add_reserved_by_present, charge_use, move_pen
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::app_left;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
+use crate::queue::AppStage;
 use crate::snapshot::State;
 
 impl Ledger {
@@ -34,14 +35,19 @@ impl Ledger {
         let from = self.state.apps[app].leaf;
         let to_user = self.leaves.user(&mut self.state, to, &name);
         self.move_charges(app, (from, to), to_user);
-        self.leaves.remove_attempt(&mut self.state, app, true);
-        let row = &mut self.state.apps[app];
-        row.leaf = to;
-        row.user = to_user;
-        self.containers.move_killable(&mut self.state, app);
-        self.leaves.set_moving(Some((app, from)));
-        self.leaves.add_attempt(&mut self.state, app);
-        self.leaves.set_moving(None);
+        self.leaves.count_keeping(&mut self.state, app, -1);
+        if self.state.apps[app].stage == AppStage::Between {
+            self.leaves.leave_between(&mut self.state, app);
+            self.enter_queue(app, to, to_user);
+            let users = self.state.queues[to].as_leaf_mut();
+            users.between.push(app);
+        } else {
+            self.leaves.remove_attempt(&mut self.state, app, true);
+            self.enter_queue(app, to, to_user);
+            self.leaves.set_moving(Some((app, from)));
+            self.leaves.add_attempt(&mut self.state, app);
+            self.leaves.set_moving(None);
+        }
         move_pending(&mut self.state, app, (from, to));
         self.leaves.stop_asking(&mut self.state, app, from);
         if self.state.apps[app].has_open_key() {
@@ -51,6 +57,14 @@ impl Ledger {
         count_app(&mut self.state, from, -1);
         count_app(&mut self.state, to, 1);
         Ok(())
+    }
+
+    /// An application is one of another queue from now on.
+    fn enter_queue(&mut self, app: AppSlot, to: QueueSlot, user: UserSlot) {
+        let row = &mut self.state.apps[app];
+        (row.leaf, row.user) = (to, user);
+        self.leaves.count_keeping(&mut self.state, app, 1);
+        self.containers.move_killable(&mut self.state, app);
     }
 
     /// Moves the charges of an application's containers and reservations to another leaf and its user there.

@@ -84,7 +84,7 @@ impl Ledger {
         let mut apps: Vec<_> = state.queues[queue]
             .leaf
             .iter()
-            .flat_map(|leaf| [&leaf.active, &leaf.waiting, &leaf.parked])
+            .flat_map(|leaf| [&leaf.active, &leaf.waiting, &leaf.parked, &leaf.between])
             .flatten()
             .map(|&app| (state.apps[app].id, app))
             .filter(|&(id, app)| self.app(id) == Some(app))

@@ -14,6 +14,19 @@ use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
 
 impl Ledger {
+    /// A container ended by itself with an exit status, and its node has reported it.
+    pub fn container_exited(&mut self, slot: ContainerSlot, exit_status: i32) {
+        let container = self.container(slot);
+        if container.master {
+            self.note_failed_master(container.app, container.node, exit_status);
+        }
+        self.end_container(slot, EndCause::Exited);
+        self.free_space(slot);
+        self.containers.set_due(slot, false, false);
+        self.containers.get_mut(slot).launched = false;
+        self.settle_node_queue(self.container(slot).node);
+    }
+
     /// Ends a container, or drops a reservation.
     // As AbstractYarnScheduler.completedContainer with AbstractLeafQueue.completedContainer.
     pub(in crate::commit) fn end_container(&mut self, slot: ContainerSlot, cause: EndCause) {

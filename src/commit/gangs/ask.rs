@@ -18,7 +18,7 @@ impl Ledger {
     /// As [`AskError`]; nothing changed then.
     pub fn ask_gang(&mut self, app: AppSlot, ask: &GangAsk) -> Result<(), AskError> {
         let row = &self.state.apps[app];
-        if !row.unmanaged && row.master.is_none() {
+        if !row.may_ask() {
             return Err(AskError::MasterNotRunning(row.id));
         }
         let key = SchedulerKey::new(ask.priority, ask.request_id);

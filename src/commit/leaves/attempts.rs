@@ -5,6 +5,7 @@
 use super::activation::update_stage;
 use crate::commit::leaves::Leaves;
 use crate::id::AppSlot;
+use crate::queue::AppStage;
 use crate::snapshot::State;
 
 impl Leaves {
@@ -69,12 +70,38 @@ impl Leaves {
             !record.removed,
             "the application's user has a record, made anew if need be"
         );
-        if record.active_apps + record.waiting_apps == 0 {
+        if record.active_apps + record.waiting_apps + record.keeping_apps == 0 {
             self.remove_user(state, leaf, user);
         }
         self.activate(state, leaf);
         if runnable && !moved {
             self.runnable_ended(state, app);
+        }
+    }
+
+    /// Counts an application that keeps containers between attempts at its user, who stays as long as it is in the
+    /// leaf.
+    // The reference drops the user between two attempts, and what the containers use with the record.
+    pub(in crate::commit) fn count_keeping(&mut self, state: &mut State, app: AppSlot, by: i32) {
+        if state.apps[app].keeps_containers() {
+            let user = self.user_of(state, app);
+            state.users[user].keeping_apps += by;
+        }
+    }
+
+    /// An application that leaves its leaf between two attempts.
+    pub(in crate::commit) fn leave_between(&mut self, state: &mut State, app: AppSlot) {
+        let row = &state.apps[app];
+        let (leaf, keeps) = (row.leaf, row.keeps_containers());
+        let users = state.queues[leaf].as_leaf_mut();
+        users.between.retain(|&other| other != app);
+        if !keeps {
+            return;
+        }
+        let user = self.user_of(state, app);
+        let record = &state.users[user];
+        if record.active_apps + record.waiting_apps + record.keeping_apps == 0 {
+            self.remove_user(state, leaf, user);
         }
     }
 
@@ -96,6 +123,9 @@ impl Leaves {
         }
         row.priority = priority;
         let leaf = row.leaf;
+        if row.stage == AppStage::Between {
+            return priority;
+        }
         self.skipped.cut_before(state, leaf, app);
         let users = state.queues[leaf].as_leaf_mut();
         users.dirty.retain(|&other| other != app);

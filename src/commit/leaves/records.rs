@@ -9,7 +9,7 @@ use crate::accounting::{charge_user, deactivate_user, note_user_limit, renew_bou
 use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compute_user_limit, user_value};
-use crate::queue::{HeadroomProvider, LimitKind, PerPartition, User};
+use crate::queue::{HeadroomProvider, LimitKind, User};
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
@@ -55,20 +55,8 @@ impl Leaves {
         let weight = queue.settings.user_weights.get(name.as_ref()).copied();
         let partitions = state.partitions.len();
         let record = User {
-            name: Arc::clone(&name),
-            leaf,
-            generation: 0,
             weight: weight.unwrap_or(1.0),
-            waiting_apps: 0,
-            active_apps: 0,
-            asking_apps: 0,
-            providers: 0,
-            active: false,
-            removed: false,
-            notice_pending: None,
-            last_limit: PackedVector::default(),
-            notice: 0,
-            parts: PerPartition::new(partitions),
+            ..User::new(leaf, Arc::clone(&name), partitions)
         };
         let slot = self.store_user(state, record);
         self.skipped.cut(state, leaf, 0);
@@ -100,7 +88,7 @@ impl Leaves {
     fn is_unused(&self, state: &State, user: UserSlot) -> bool {
         let record = &state.users[user];
         let mut apps = state.queues[record.leaf].leaf.iter().flat_map(|leaf| {
-            let lists = [&leaf.active, &leaf.waiting, &leaf.parked];
+            let lists = [&leaf.active, &leaf.waiting, &leaf.parked, &leaf.between];
             lists.into_iter().flatten()
         });
         record.removed
@@ -328,7 +316,7 @@ pub(in crate::commit) fn entered(
     leaf: QueueSlot,
 ) -> impl Iterator<Item = AppSlot> + '_ {
     let users = state.queues[leaf].as_leaf();
-    let lists = [&users.active, &users.waiting, &users.parked];
+    let lists = [&users.active, &users.waiting, &users.parked, &users.between];
     lists.into_iter().flatten().copied()
 }
 

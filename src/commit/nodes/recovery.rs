@@ -1,7 +1,8 @@
 //! Recovery: a scheduler that starts anew takes over the applications and containers that live, in any order.
 //!
 //! 1. While the scheduler recovers, containers of applications that it does not know yet are remembered.
-//! 2. An application that is recovered takes over those of its attempt; those of other attempts are to be stopped.
+//! 2. An application that is recovered takes over those of its attempt, and those of earlier attempts where it keeps
+//!    containers. Those of other attempts are to be stopped.
 //! 3. At the end of the recovery, what nobody claimed is to be stopped.
 //!
 //! Asks are not part of it: applications ask again. Reservations, counters and lists of places not to use are lost.
@@ -20,7 +21,7 @@ use crate::commit::containers::updates::ChangedContainer;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::id::{AppSlot, ApplicationId, ContainerId, NodeName, NodeSlot, QueueSlot, SchedulerKey};
-use crate::queue::{AppSpec, AppStage, NodeSpec, QueueState, RunningContainer};
+use crate::queue::{App, AppSpec, AppStage, NodeSpec, QueueState, RunningContainer};
 use crate::resource::{MAX_VALUE, ResourceVector};
 
 /// What became of the containers that live when something is recovered.
@@ -169,7 +170,9 @@ impl Ledger {
             return Err(SubmitError::NotALeaf(name.into_owned()));
         }
         self.drain_stopped(leaf);
-        self.attempts.note_end(spec.id, attempt.max(1) - 1);
+        if let Some(forgotten) = self.attempts.note_end(spec.id, attempt.max(1) - 1) {
+            self.masters.forget(forgotten);
+        }
         let app = self.enter(spec, leaf, priority, &of_master);
         let row = &mut self.state.apps[app];
         row.master = master.filter(|_| !row.unmanaged);
@@ -202,9 +205,7 @@ impl Ledger {
     fn claim_waiting(&mut self, app: AppSlot) -> AppRecovery {
         let row = &mut self.state.apps[app];
         let waiting = self.recovery.waiting.remove(&row.id).unwrap_or_default();
-        let own = waiting
-            .iter()
-            .filter(|(_, one)| one.id.attempt == row.attempt);
+        let own = waiting.iter().filter(|(_, one)| is_of(row, one.id));
         let last = own.map(|(_, one)| one.id.number).max().unwrap_or(0);
         row.next_container = row.next_container.max(last.saturating_add(1));
         AppRecovery {
@@ -245,7 +246,7 @@ impl Ledger {
                 waiting.push((node.clone(), container));
             }
             Some(app)
-                if self.state.apps[app].attempt == id.attempt
+                if is_of(&self.state.apps[app], id)
                     && self.containers.live(app, id.number).is_none() =>
             {
                 self.take_running(app, on, container);
@@ -292,4 +293,10 @@ impl Ledger {
         self.leaves.charge(&mut self.state, app, partition, size);
         mark_moved(&mut self.state, app, FairChange::Use);
     }
+}
+
+/// Whether a container is one of an application's: of its attempt, or of an earlier one that it keeps.
+// As AbstractYarnScheduler.recoverContainersOnNode.
+fn is_of(row: &App, id: ContainerId) -> bool {
+    id.attempt == row.attempt || row.keeps_containers() && id.attempt < row.attempt
 }

@@ -409,22 +409,13 @@ impl Ledger {
         unknown
     }
 
-    /// A container ended by itself and its node has reported it.
-    pub fn container_exited(&mut self, slot: ContainerSlot) {
-        self.end_container(slot, EndCause::Exited);
-        self.free_space(slot);
-        self.containers.set_due(slot, false, false);
-        self.containers.get_mut(slot).launched = false;
-        self.settle_node_queue(self.container(slot).node);
-    }
-
     /// A live container by id, reservations excluded.
     #[must_use]
     pub fn live_container(&self, id: ContainerId) -> Option<ContainerSlot> {
         let app = self.app(id.app)?;
         let live = self.containers.live(app, id.number);
-        // A late report about an earlier attempt names none of this one.
-        live.filter(|_| self.state.apps[app].attempt == id.attempt)
+        // A late report about an earlier attempt may name the number of another container.
+        live.filter(|&slot| self.container(slot).id == id)
     }
 
     /// Live containers of an application, by number.

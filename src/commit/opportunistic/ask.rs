@@ -178,7 +178,7 @@ impl Ledger {
             return refuse("the settings do not enable them".to_owned());
         }
         let row = &self.state.apps[app];
-        if !row.unmanaged && row.master.is_none() {
+        if !row.may_ask() {
             return Err(AskError::MasterNotRunning(row.id));
         }
         if asks.len() > MOST_ASKS {

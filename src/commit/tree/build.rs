@@ -398,7 +398,9 @@ pub(in crate::commit) fn app_left(state: &mut State, queue: QueueSlot) {
         return;
     }
     let empty = match &row.leaf {
-        Some(leaf) => leaf.active.is_empty() && leaf.waiting.is_empty() && leaf.parked.is_empty(),
+        Some(leaf) => [&leaf.active, &leaf.waiting, &leaf.parked, &leaf.between]
+            .iter()
+            .all(|list| list.is_empty()),
         None => row
             .children
             .iter()

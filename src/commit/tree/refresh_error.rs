@@ -21,6 +21,13 @@ pub enum RefreshError {
         /// Names of those of the new settings.
         new: String,
     },
+    /// The labels of the cluster cannot be those that were named.
+    Label {
+        /// The label that is wrong.
+        label: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// A queue stands before its parent, or without one.
     UnknownParent(String),
     /// A queue is to run below one that does not.
@@ -60,6 +67,7 @@ impl RefreshError {
             Self::Closed => "closed",
             Self::Reentrant => "reentrant",
             Self::ResourceTypes { .. } => "resource_types",
+            Self::Label { .. } => "label",
             Self::UnknownParent(_) => "unknown_parent",
             Self::RunningBelowStopped(_) => "state_of_parent",
             Self::NotStopped(_) | Self::LeafNotStopped(_) => "queue_not_stopped",
@@ -87,6 +95,9 @@ impl fmt::Display for RefreshError {
                 "the resource types are {present} and never change, the settings have {new}; start \
                  anew to change them"
             ),
+            Self::Label { label, reason } => {
+                write!(f, "the label `{}` {reason}", label.escape_debug())
+            }
             Self::UnknownParent(queue) => write!(f, "`{queue}` has no parent in the tree"),
             Self::RunningBelowStopped(queue) => {
                 write!(f, "`{queue}` cannot run while its parent does not")

@@ -213,6 +213,18 @@ pub(super) const KEYS: &[KnownKey] = &[
     ),
     key(
         Site,
+        "yarn.resourcemanager.am-scheduling.node-blacklisting-disable-threshold",
+        "0.8",
+        "Part of the nodes below which hosts are avoided where masters of an application failed.",
+    ),
+    key(
+        Site,
+        "yarn.resourcemanager.am-scheduling.node-blacklisting-enabled",
+        "false",
+        "The next master of an application is placed on no host where one failed.",
+    ),
+    key(
+        Site,
         "yarn.resourcemanager.application-tag-based-placement.enable",
         "false",
         "Users are taken from the tag `userid=` of an application.",

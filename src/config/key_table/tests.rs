@@ -37,7 +37,7 @@ const RICH: [&str; 25] = [
     "resource-calculator=org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
 ];
 
-const RICH_SITE: [&str; 8] = [
+const RICH_SITE: [&str; 9] = [
     "yarn.resource-types=gpu",
     "yarn.node-labels.enabled=true",
     "yarn.resourcemanager.scheduler.monitor.enable=true",
@@ -46,6 +46,7 @@ const RICH_SITE: [&str; 8] = [
     "yarn.resourcemanager.monitor.capacity.preemption.preemption-to-balance-queue-after-satisfied.enabled=true",
     "capsched.reservation-timeout-ms=1000",
     "yarn.resourcemanager.opportunistic-container-allocation.enabled=true",
+    "yarn.resourcemanager.am-scheduling.node-blacklisting-enabled=true",
 ];
 
 fn source(pairs: &[&str], prefix: &str, layer: Layer) -> ConfigSource {

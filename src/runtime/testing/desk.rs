@@ -4,17 +4,19 @@
 //! Tests: `tests/runtime/turns.rs`.
 
 use crate::commit::{
-    AppError, AskError, HeartbeatReply, Ledger, MovedApps, NodeError, PreemptionRound, Recovered,
-    RefreshError, SubmitError, Submitted, Verdicts,
+    AppError, AskError, HeartbeatReply, Ledger, MovedApps, NodeError, PartitionSpec,
+    PreemptionRound, Recovered, RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName};
 use crate::queue::{AppSpec, Ask, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
 use crate::runtime::Sequential;
+use crate::runtime::app_attempts::EndAttempt;
 use crate::runtime::committer::Committer;
 use crate::runtime::handles::command::{AskBatch, Command};
 use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
 use crate::runtime::handles::reply::{Reply, reply};
 use crate::runtime::handles::start::{Mode, Running};
+use crate::runtime::label_refresh::LabelRefresh;
 use crate::runtime::long_changes::{
     AskOpportunistic, KillAll, MoveAll, RecoverApp, RemoveLabel, RoundUnderWay,
 };
@@ -109,6 +111,13 @@ impl Desk {
         self.send(|reply| Command::FinishApp(app, reply))
     }
 
+    /// Sends the end of an attempt.
+    #[must_use]
+    pub fn end_attempt(&self, app: ApplicationId) -> DeskAnswer<Result<(), AppError>> {
+        let mut ending = EndAttempt::of(app);
+        self.send_in_parts(move |engine, budget| ending.go_on(engine, budget))
+    }
+
     /// Sends the registration of a node.
     #[must_use]
     pub fn add_node(&self, node: NodeSpec) -> DeskAnswer<Result<(), NodeError>> {
@@ -125,6 +134,17 @@ impl Desk {
     #[must_use]
     pub fn reconfigure(&self, settings: TreeSettings) -> DeskAnswer<Result<(), RefreshError>> {
         self.send(|reply| Command::Reconfigure(Box::new(settings), reply))
+    }
+
+    /// Sends another configuration with the labels of the cluster.
+    #[must_use]
+    pub fn reconfigure_with_labels(
+        &self,
+        settings: TreeSettings,
+        labels: Vec<PartitionSpec>,
+    ) -> DeskAnswer<Result<(), RefreshError>> {
+        let mut refresh = LabelRefresh::of(settings, labels);
+        self.send_in_parts(move |engine, budget| refresh.go_on(engine, budget))
     }
 
     /// Sends the verdicts of a round of preemption.

@@ -17,6 +17,7 @@ pub(in crate::runtime) fn settings() -> SchedulerSettings {
     SchedulerSettings {
         corrects_asks: false,
         mends: Default::default(),
+        failed_master_threshold: None,
         opportunistic: None,
         rules: Default::default(),
         resource_types: Vec::new(),

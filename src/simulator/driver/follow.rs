@@ -221,6 +221,7 @@ impl Driver<dyn Scheduler + '_> {
             // None of them changes containers or asks for opportunistic ones either.
             Event::ReservationMoved { .. }
             | Event::MasterLost { .. }
+            | Event::AttemptEnded { .. }
             | Event::AppEnded { .. }
             | Event::Updated { .. }
             | Event::Opportunistic(_) => {}
@@ -323,6 +324,7 @@ const fn moves_a_container(event: &Event) -> bool {
         | Event::Updated { .. }
         | Event::MasterStarted { .. }
         | Event::MasterLost { .. }
+        | Event::AttemptEnded { .. }
         | Event::AppEnded { .. }
         | Event::Gang(_)
         | Event::Opportunistic(_) => false,

@@ -145,6 +145,10 @@ fn app_event(at_ms: u64, event: &Event) -> serde_json::Value {
                 "container": of.container.to_string(), "node": of.node.to_string()});
         }
         Event::MasterLost { app } => (Some(app), "master_lost"),
+        Event::AttemptEnded { app, attempt } => {
+            return serde_json::json!({"at_ms": at_ms, "did": "attempt-ended",
+                "app": app.to_string(), "attempt": attempt});
+        }
         Event::AppEnded { app, cause } => (Some(app), cause.name()),
         _ => (None, "none"),
     };
@@ -265,6 +269,7 @@ impl DecisionHash {
             }
             Event::MasterStarted { app, .. } => self.app(b"M", *app),
             Event::MasterLost { app } => self.app(b"L", *app),
+            Event::AttemptEnded { app, .. } => self.app(b"T", *app),
             Event::AppEnded { app, .. } => self.app(b"E", *app),
             Event::Gang(gang) => self.gang(gang),
             Event::Opportunistic(of) => self.opportunistic(of),

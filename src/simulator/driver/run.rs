@@ -13,7 +13,7 @@ use super::running::RunningJob;
 use super::settings::{DriverSettings, RunCounts, RunReport};
 use crate::api::{
     AppSpec, ApplicationId, Event, NodeError, NodeName, NodeReport, NodeSpec, ResourceVector,
-    Scheduler,
+    Restarts, Scheduler,
 };
 use crate::id::Map;
 use crate::simulator::audit::AuditBooks;
@@ -358,6 +358,7 @@ impl Driver<dyn Scheduler + '_> {
             master_partition: job.partition.clone(),
             partition: job.partition.clone(),
             tags: job.tags.clone(),
+            restarts: Restarts::Never,
         };
         self.last_submission_ms = self.now_ms;
         self.counts.placed_by_last_submission = self.counts.placed;

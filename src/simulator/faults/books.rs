@@ -307,7 +307,7 @@ impl Books {
                 Ok(())
             }
             Decision::Rejected { .. } | Decision::Gang(_) | Decision::Opportunistic(_) => Ok(()),
-            Decision::Updated { .. } => Ok(()),
+            Decision::Updated { .. } | Decision::AttemptEnded { .. } => Ok(()),
         }
     }
 

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::container_line::ContainerLine;
 use super::gang_call::GangCall;
 use super::opportunistic_call::OpportunisticCall;
+use super::submit_call::SubmitCall;
 use crate::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ConstrainedAsk, ContainerChange, ContainerId,
-    ContainerUpdate, NodeName, NodeReport, NodeSpec, ResourceVector, Scheduler,
+    ApplicationId, Ask, AskCall, ConstrainedAsk, ContainerChange, ContainerId, ContainerUpdate,
+    NodeName, NodeReport, NodeSpec, ResourceVector, Scheduler,
 };
 
 /// A call. Sizes have one number for each resource type, without zeros at the end.
@@ -47,12 +49,25 @@ pub enum Call {
         node: String,
         /// Containers launched and stopped; nothing when everything went as expected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        report: Option<[Vec<(u32, u32)>; 2]>,
+        report: Option<[Vec<ContainerLine>; 2]>,
     },
-    /// [`Scheduler::container_finished`]: application and number.
+    /// [`Scheduler::container_exited`].
     Finished {
         /// The container.
-        container: (u32, u32),
+        container: ContainerLine,
+        /// Its exit status.
+        #[serde(default, skip_serializing_if = "is_success")]
+        status: i32,
+    },
+    /// [`Scheduler::end_attempt`].
+    EndAttempt {
+        /// Number of the application.
+        app: u32,
+    },
+    /// [`Scheduler::start_attempt`].
+    StartAttempt {
+        /// Number of the application.
+        app: u32,
     },
     /// [`Scheduler::finish_app`].
     FinishApp {
@@ -85,36 +100,6 @@ pub enum Call {
     },
     /// [`Scheduler::looks_may_bring`].
     MayBring {},
-}
-
-/// What an application is submitted with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SubmitCall {
-    /// Its number.
-    pub app: u32,
-    /// Submitting user.
-    pub user: String,
-    /// Queue.
-    pub queue: String,
-    /// Parent of placement rules.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<String>,
-    /// Wished priority.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<i32>,
-    /// Size of its master.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub master: Option<Vec<i64>>,
-    /// Label of its master.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub master_label: Option<String>,
-    /// Label of asks that name none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
-    /// Application tags.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
 }
 
 /// A call of an application.
@@ -279,10 +264,6 @@ pub(super) fn vector(amounts: &[i64]) -> ResourceVector {
     ResourceVector::of(&amounts[..amounts.len().min(crate::api::MAX_TYPES)])
 }
 
-fn container((app, number): (u32, u32)) -> ContainerId {
-    ContainerId::new(ApplicationId::new(app), number)
-}
-
 impl Call {
     /// A node that registers.
     pub(super) fn of_node(spec: &NodeSpec) -> Self {
@@ -293,21 +274,6 @@ impl Call {
             label: spec.partition.clone(),
             attributes: spec.attributes.clone(),
         }
-    }
-
-    /// A submission.
-    pub(super) fn of_app(spec: &AppSpec) -> Self {
-        Self::Submit(Box::new(SubmitCall {
-            app: spec.id.sequence,
-            user: spec.user.clone(),
-            queue: spec.queue.clone(),
-            parent: spec.placement_parent.clone(),
-            priority: spec.priority,
-            master: spec.master.as_ref().map(amounts_of),
-            master_label: spec.master_partition.clone(),
-            label: spec.partition.clone(),
-            tags: spec.tags.clone(),
-        }))
     }
 
     /// A call of an application.
@@ -334,8 +300,8 @@ impl Call {
     /// A heartbeat.
     pub(super) fn of_beat(node: &NodeName, report: &NodeReport) -> Self {
         let numbers = |containers: &[ContainerId]| {
-            let of = |id: &ContainerId| (id.app.sequence, id.number);
-            containers.iter().map(of).collect()
+            let containers = containers.iter();
+            containers.map(|&id| ContainerLine::of(id)).collect()
         };
         let report = match report {
             NodeReport::AsExpected => None,
@@ -355,7 +321,12 @@ impl Call {
             Self::Ask(call) => drop(engine.ask(ApplicationId::new(call.app), call.call())),
             Self::Gang(call) => drop(engine.ask_gang(ApplicationId::new(call.app), call.gang())),
             Self::Opportunistic(call) => call.make(engine),
-            Self::Finished { container: of } => drop(engine.container_finished(container(*of))),
+            Self::Finished {
+                container: of,
+                status,
+            } => drop(engine.container_exited(of.id(), *status)),
+            Self::EndAttempt { app } => drop(engine.end_attempt(ApplicationId::new(*app))),
+            Self::StartAttempt { app } => drop(engine.start_attempt(ApplicationId::new(*app))),
             Self::FinishApp { app } => drop(engine.finish_app(ApplicationId::new(*app))),
             Self::Schedule {} => {
                 engine.schedule();
@@ -421,8 +392,10 @@ impl Call {
             Self::Submit(app) => Some(app.app),
             Self::Ask(call) => Some(call.app),
             Self::Opportunistic(call) => Some(call.app),
-            Self::Finished { container } => Some(container.0),
-            Self::FinishApp { app } => Some(*app),
+            Self::Finished { container, .. } => Some(container.app()),
+            Self::FinishApp { app } | Self::EndAttempt { app } | Self::StartAttempt { app } => {
+                Some(*app)
+            }
             _ => None,
         }
     }
@@ -440,32 +413,18 @@ impl Call {
     }
 }
 
-fn reported(report: Option<&[Vec<(u32, u32)>; 2]>) -> NodeReport {
-    let ids = |of: &[(u32, u32)]| of.iter().copied().map(container).collect();
+fn is_success(status: &i32) -> bool {
+    *status == 0
+}
+
+fn reported(report: Option<&[Vec<ContainerLine>; 2]>) -> NodeReport {
+    let ids = |of: &[ContainerLine]| of.iter().map(ContainerLine::id).collect();
     match report {
         None => NodeReport::AsExpected,
         Some([launched, exited]) => NodeReport::Exactly {
             launched: ids(launched),
             exited: ids(exited),
         },
-    }
-}
-
-impl SubmitCall {
-    /// The submission as the scheduler takes it.
-    #[must_use]
-    pub fn spec(&self) -> AppSpec {
-        AppSpec {
-            id: ApplicationId::new(self.app),
-            user: self.user.clone(),
-            queue: self.queue.clone(),
-            placement_parent: self.parent.clone(),
-            priority: self.priority,
-            master: self.master.as_deref().map(vector),
-            master_partition: self.master_label.clone(),
-            partition: self.label.clone(),
-            tags: self.tags.clone(),
-        }
     }
 }
 

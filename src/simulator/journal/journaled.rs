@@ -1,6 +1,7 @@
 //! A scheduler that keeps a journal of its calls.
 
 use super::call::Call;
+use super::container_line::ContainerLine;
 use crate::api::{
     AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ContainerError,
     ContainerId, Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec,
@@ -78,10 +79,36 @@ impl<S: Scheduler> Scheduler for Journaled<S> {
     }
 
     fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError> {
+        let status = 0;
+        let of = ContainerLine::of(container);
         self.calls.push(Call::Finished {
-            container: (container.app.sequence, container.number),
+            container: of,
+            status,
         });
         self.scheduler.container_finished(container)
+    }
+
+    fn container_exited(
+        &mut self,
+        container: ContainerId,
+        status: i32,
+    ) -> Result<(), ContainerError> {
+        let of = ContainerLine::of(container);
+        self.calls.push(Call::Finished {
+            container: of,
+            status,
+        });
+        self.scheduler.container_exited(container, status)
+    }
+
+    fn end_attempt(&mut self, app: ApplicationId) -> Result<(), AppError> {
+        self.calls.push(Call::EndAttempt { app: app.sequence });
+        self.scheduler.end_attempt(app)
+    }
+
+    fn start_attempt(&mut self, app: ApplicationId) -> Result<u32, AppError> {
+        self.calls.push(Call::StartAttempt { app: app.sequence });
+        self.scheduler.start_attempt(app)
     }
 
     fn finish_app(&mut self, app: ApplicationId) -> Result<(), AppError> {

@@ -2,7 +2,7 @@
 
 use capsched::api::{
     AppError, AppSpec, AppStage, Ask, AskCall, AskReply, ConstrainedAsk, ContainerChange,
-    ContainerUpdate, UpdateKind,
+    ContainerUpdate, Restarts, UpdateKind,
 };
 use capsched::id::{ApplicationId, ContainerId};
 use capsched::resource::ResourceVector;
@@ -28,6 +28,7 @@ impl Player<'_> {
             master_partition: submit.am_label.clone(),
             partition: submit.label.clone(),
             tags: Vec::new(),
+            restarts: Restarts::Never,
         };
         match self.engine.submit(&spec) {
             Ok(accepted) => {
@@ -240,6 +241,7 @@ fn stage_name(stage: Option<AppStage>) -> &'static str {
         Some(AppStage::Parked) => "non_runnable",
         Some(AppStage::Waiting) => "pending",
         Some(AppStage::Active) => "active",
+        Some(AppStage::Between) => "none",
         Some(AppStage::Done | AppStage::Gone) | None => "done",
     }
 }

@@ -206,6 +206,7 @@ impl Agent {
             finished: self.finished.clone(),
             health: String::new(),
             updated: self.updated.clone(),
+            exit_statuses: Vec::new(),
         }
     }
 

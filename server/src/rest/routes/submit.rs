@@ -90,6 +90,7 @@ fn submission(shared: &Shared, body: &Value) -> Result<Submission, Failure> {
         master_label: some("am-container-node-label-expression"),
         label: some("app-node-label-expression"),
         unmanaged: flag("unmanaged-AM"),
+        keep_containers: flag("keep-containers-across-application-attempts"),
         max_attempts: number("max-app-attempts").map_or(0, |most| u32::try_from(most).unwrap_or(0)),
         lifetime_s: lifetime(body),
     })

@@ -46,6 +46,7 @@ final class Scenes {
       case "refresh" -> refresh();
       case "preemption" -> preemption();
       case "recovery" -> recovery();
+      case "attempts" -> attempts();
       case "changes" -> new Changes(cluster).run();
       default -> throw new IllegalArgumentException("there is no scene " + name);
     };
@@ -53,15 +54,17 @@ final class Scenes {
 
   /** Runs distributed shell to its end. Whether it succeeded. */
   private CompletableFuture<Boolean> shellOf(String name, String queue, int containers, int mb,
-      String command) {
+      String command, String... more) {
     return CompletableFuture.supplyAsync(() -> {
       try {
         Client client = new Client(cluster.conf());
-        boolean ready = client.init(new String[] {"--jar", Cluster.archiveOf(ApplicationMaster.class),
-            "--appname", name, "--queue", queue, "--num_containers", String.valueOf(containers),
-            "--container_memory", String.valueOf(mb), "--master_memory", "256",
-            "--shell_command", command, "--timeout", "300000"});
-        return ready && client.run();
+        List<String> arguments = new ArrayList<>(List.of("--jar",
+            Cluster.archiveOf(ApplicationMaster.class), "--appname", name, "--queue", queue,
+            "--num_containers", String.valueOf(containers), "--container_memory",
+            String.valueOf(mb), "--master_memory", "256", "--shell_command", command, "--timeout",
+            "300000"));
+        arguments.addAll(List.of(more));
+        return client.init(arguments.toArray(String[]::new)) && client.run();
       } catch (Exception error) {
         throw new IllegalStateException("distributed shell: " + error, error);
       }
@@ -179,6 +182,27 @@ final class Scenes {
     awaitEmpty();
     return "an application in b took its guarantee: " + preempted
         + " of 14 containers in a were preempted, and both applications came to their end";
+  }
+
+  private String attempts() throws Exception {
+    CompletableFuture<Boolean> shell = shellOf("keeper", "default", 2, 256, "sleep 45",
+        "--keep_containers_across_application_attempts");
+    ApplicationId id = cluster.named("keeper");
+    Cluster.await("master and 2 containers run", 90, () -> liveOf(id).size() == 3);
+    // Until they are launched they do not outlive the attempt.
+    Thread.sleep(3000);
+    Set<ContainerId> kept = liveOf(id);
+    kept.removeIf(container -> container.getContainerId() == 1);
+    ApplicationAttemptId first = ApplicationAttemptId.newInstance(id, 1);
+    cluster.client().failApplicationAttempt(first);
+    Cluster.await("the second attempt has a master and the containers of the first", 90, () -> {
+      Set<ContainerId> live = liveOf(id);
+      return live.size() == 3 && live.containsAll(kept)
+          && live.stream().anyMatch(one -> one.getApplicationAttemptId().getAttemptId() == 2);
+    });
+    check(shell.get(4, TimeUnit.MINUTES), "the application succeeds");
+    awaitEmpty();
+    return "an attempt failed, and its " + kept.size() + " containers ran on for the second one, which succeeded";
   }
 
   private String recovery() throws Exception {

@@ -277,9 +277,11 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
   }
 
   private void end(Decision.Ended ended) {
-    EngineAttempt attempt = current(ended.container().attemptId());
+    ApplicationAttemptId of = ended.container().attemptId();
+    // The present attempt may have containers of earlier ones.
+    EngineAttempt attempt = getApplicationAttempt(of);
     RMContainer container = attempt == null ? null : attempt.byNumber(ended.container().number());
-    if (container == null) {
+    if (container == null || !container.getContainerId().getApplicationAttemptId().equals(of)) {
       return;
     }
     String text = switch (ended.cause()) {
@@ -459,7 +461,7 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
       return;
     }
     if (event == RMContainerEventType.FINISHED) {
-      running().containerFinished(id);
+      running().containerExited(id, status.getExitStatus());
     } else {
       running().killContainer(id);
     }
@@ -784,10 +786,14 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
             application.getPriority());
         request.number(id.getAttemptId());
         request.optional(recovering ? masterOf(app) : null, Request::number);
-        running().recover(request);
+        start(application, event.getTransferStateFromPreviousAttempt(), request);
       }
       EngineAttempt attempt = new EngineAttempt(id, application.getUser(),
           (EngineQueue) application.getQueue(), rmContext, application.getPriority(), recovering);
+      EngineAttempt before = application.getCurrentAppAttempt();
+      if (event.getTransferStateFromPreviousAttempt() && before != null) {
+        attempt.takeOver(before);
+      }
       application.setCurrentAppAttempt(attempt);
       attempt.engineQueue().getMetrics().submitAppAttempt(application.getUser(),
           application.isUnmanagedAM());
@@ -801,6 +807,16 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
       writeLock.unlock();
     }
     takeDecisions();
+  }
+
+  /** Starts an attempt of an application that keeps containers, or one that the engine does not know any more. */
+  private void start(EngineApplication application, boolean keeps, Request recovery) {
+    EngineAttempt before = application.getCurrentAppAttempt();
+    if (keeps && before != null) {
+      running().startAttempt(before.getApplicationId());
+    } else {
+      running().recover(recovery);
+    }
   }
 
   /** Number of the container of the master that runs. */
@@ -821,16 +837,34 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
         LOG.info("attempt {} has ended before", id);
         return;
       }
+      boolean keeps = event.getKeepContainersAcrossAppAttempts();
       for (RMContainer container : attempt.getLiveContainers()) {
+        boolean runs = container.getState() == RMContainerState.RUNNING;
+        if (keeps && runs && !container.isAMContainer()) {
+          continue;
+        }
         endRecord(attempt, container, SchedulerUtils.createAbnormalContainerStatus(
             container.getContainerId(), SchedulerUtils.COMPLETED_APPLICATION),
             RMContainerEventType.KILL);
       }
       attempt.stop(event.getFinalAttemptState());
-      finish(id.getApplicationId());
+      if (keeps) {
+        endAttempt(id.getApplicationId());
+      } else {
+        finish(id.getApplicationId());
+      }
       takeDecisions();
     } finally {
       writeLock.unlock();
+    }
+  }
+
+  /** Ends an attempt of the engine, which may have ended with its master. */
+  private void endAttempt(ApplicationId id) {
+    try {
+      running().endAttempt(id);
+    } catch (EngineException ended) {
+      LOG.debug("attempt of application {}: {}", id, ended.getMessage());
     }
   }
 
@@ -851,7 +885,8 @@ public class CapschedScheduler extends AbstractYarnScheduler<EngineAttempt, Engi
         LOG.debug("application {} is unknown, as one that ended before a restart", id);
         return;
       }
-      if (application.takeSubmitted()) {
+      EngineAttempt last = application.getCurrentAppAttempt();
+      if (application.takeSubmitted() || last != null && !last.getLiveContainers().isEmpty()) {
         finish(id);
         takeDecisions();
       }

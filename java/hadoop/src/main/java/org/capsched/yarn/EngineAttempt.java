@@ -113,6 +113,19 @@ final class EngineAttempt extends SchedulerApplicationAttempt {
     }
   }
 
+  /** Takes over what an attempt left running. */
+  void takeOver(EngineAttempt before) {
+    writeLock.lock();
+    try {
+      liveContainers.putAll(before.liveContainers);
+      byNumber.putAll(before.byNumber);
+      attemptResourceUsage.copyAllUsed(before.attemptResourceUsage);
+      setHeadroom(before.getHeadroom());
+    } finally {
+      writeLock.unlock();
+    }
+  }
+
   private void countRunning() {
     if (!ran) {
       ran = true;

@@ -27,7 +27,6 @@ final class NativeEngine {
   private static final int RECOVER = 7;
   private static final int FINISH_APP = 8;
   private static final int ASK = 9;
-  private static final int CONTAINER_FINISHED = 10;
   private static final int KILL_CONTAINER = 11;
   private static final int EVENTS = 12;
   private static final int AWAIT_EVENTS = 13;
@@ -35,6 +34,9 @@ final class NativeEngine {
   private static final int QUEUE = 15;
   private static final int CHANGE_PRIORITY = 16;
   private static final int MOVE_APP = 17;
+  private static final int CONTAINER_EXITED = 18;
+  private static final int END_ATTEMPT = 19;
+  private static final int START_ATTEMPT = 20;
 
   private final long handle;
 
@@ -138,8 +140,18 @@ final class NativeEngine {
         answer.list(RefusedChange::read));
   }
 
-  boolean containerFinished(ContainerId container) {
-    return call(CONTAINER_FINISHED, new Request().container(container)).flag();
+  boolean containerExited(ContainerId container, int status) {
+    return call(CONTAINER_EXITED, new Request().container(container).number(status)).flag();
+  }
+
+  /** Ends the attempt of an application, which keeps the containers that run. */
+  void endAttempt(ApplicationId application) {
+    call(END_ATTEMPT, new Request().application(application));
+  }
+
+  /** Starts the next attempt of an application; returns its number. */
+  int startAttempt(ApplicationId application) {
+    return call(START_ATTEMPT, new Request().application(application)).number();
   }
 
   boolean killContainer(ContainerId container) {

@@ -33,7 +33,9 @@ final class Submissions {
         .optional(master, (to, ask) -> to.amounts(ask.getCapability()))
         .optional(label(master == null ? null : master.getNodeLabelExpression()), Request::text)
         .optional(label(context.getNodeLabelExpression()), Request::text);
-    return request.texts(app.getApplicationTags());
+    boolean keeps = context.getKeepContainersAcrossApplicationAttempts()
+        && !context.getUnmanagedAM();
+    return request.texts(app.getApplicationTags()).flag(keeps);
   }
 
   private static ResourceRequest master(RMApp app) {

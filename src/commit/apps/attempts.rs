@@ -1,0 +1,197 @@
+//! Attempts of one application: the end of one and the start of the next, while the application stays.
+//!
+//! 1. Containers and reservations end; containers that run stay where the application keeps them.
+//! 2. Everything that was asked is forgotten, and the application leaves the lists of its leaf.
+//! 3. The next attempt enters the leaf anew and asks for its master's container.
+//!
+//! Numbers of containers go on where containers are kept, so that a number names one container. Otherwise they
+//! begin with 1 again, and ids differ by the number of the attempt.
+//!
+//! Tests: `tests/commit/attempts.rs`.
+// As CapacityScheduler.doneApplicationAttempt and addApplicationAttempt.
+
+use super::lifecycle::AppError;
+use crate::accounting::add_queue_pending;
+use crate::commit::containers::container::{ContainerState, GiveBack};
+use crate::commit::containers::slot::ContainerSlot;
+use crate::commit::event::LedgerEvent;
+use crate::commit::ledger::Ledger;
+use crate::commit::outbox::FollowUpEvent;
+use crate::id::{AppSlot, ApplicationId, NameId};
+use crate::queue::{AppStage, Demand, EndCause, refresh_fair_figures};
+use crate::resource::PackedVector;
+
+impl Ledger {
+    /// The number of the attempt of an application that runs, if one does.
+    #[must_use]
+    pub fn running_attempt(&self, app: ApplicationId) -> Option<u32> {
+        let row = &self.state.apps[self.app(app)?];
+        (row.stage != AppStage::Between).then_some(row.attempt)
+    }
+
+    /// Ends the attempt of an application, which stays: until the next attempt starts it asks for nothing.
+    ///
+    /// # Errors
+    ///
+    /// When its attempt ended already.
+    pub fn end_attempt(&mut self, app: AppSlot) -> Result<(), AppError> {
+        let row = &self.state.apps[app];
+        if row.stage == AppStage::Between {
+            return Err(AppError::NoAttempt(row.id));
+        }
+        let (id, attempt, leaf) = (row.id, row.attempt, row.leaf);
+        self.end_containers_at_end(app);
+        self.drop_asks(app);
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.between.push(app);
+        self.leaves.remove_attempt(&mut self.state, app, false);
+        self.leaves.stop_asking(&mut self.state, app, leaf);
+        if !self.state.apps[app].keeps_containers() {
+            self.leaves.set_provider(&mut self.state, app, None);
+            self.containers.clear_finished(app);
+        }
+        self.tags.constraints_mut().unregister_application(id);
+        self.opportunistic.forget_app(app);
+        self.reset_attempt(app);
+        self.outbox
+            .push(LedgerEvent::AttemptEnded { app: id, attempt });
+        Ok(())
+    }
+
+    /// Starts the next attempt of an application; its number.
+    ///
+    /// # Errors
+    ///
+    /// When an attempt runs.
+    pub fn start_attempt(&mut self, app: AppSlot) -> Result<u32, AppError> {
+        let row = &self.state.apps[app];
+        if row.stage != AppStage::Between {
+            return Err(AppError::AttemptRuns(row.id));
+        }
+        let leaf = row.leaf;
+        let node_policy = self.state.queues[leaf].settings.node_policy.clone();
+        let users = self.state.queues[leaf].as_leaf_mut();
+        users.between.retain(|&other| other != app);
+        let row = &mut self.state.apps[app];
+        row.attempt = row.attempt.saturating_add(1);
+        row.start = self.clock.next_start();
+        row.stage = AppStage::Waiting;
+        if !row.keeps_containers() {
+            row.next_container = 1;
+        }
+        std::sync::Arc::make_mut(&mut row.submission).node_policy = node_policy;
+        refresh_fair_figures(row);
+        let attempt = row.attempt;
+        self.avoid_failed_hosts(app);
+        self.enter_attempt(app);
+        self.begin_attempt(app);
+        Ok(attempt)
+    }
+
+    /// Enters an attempt in its leaf.
+    pub(super) fn enter_attempt(&mut self, app: AppSlot) {
+        self.state.apps[app].runnable = self.leaves.may_run(&self.state, app);
+        if self.state.apps[app].runnable {
+            self.leaves.count_runnable(&mut self.state, app, 1);
+        }
+        self.leaves.add_attempt(&mut self.state, app);
+    }
+
+    /// An attempt that entered its leaf asks for its master's container, or may ask at once without one.
+    pub(super) fn begin_attempt(&mut self, app: AppSlot) {
+        let row = &self.state.apps[app];
+        if row.unmanaged {
+            self.outbox.push(LedgerEvent::MasterStarted {
+                app: row.id,
+                container: None,
+            });
+        } else {
+            let label = row.submission.master_label;
+            self.outbox
+                .follow_up(FollowUpEvent::AskForMaster(app, label));
+        }
+    }
+
+    /// Ends containers of an attempt that is about to end, as many as the budget has, but for its master and the
+    /// last ones; whether no more are left than that.
+    ///
+    /// Cost: that of the ends, and a look at each container.
+    pub fn end_part_of_attempt(&mut self, app: AppSlot, budget: &mut usize) -> bool {
+        let ends = |&slot: &ContainerSlot| {
+            self.ends_with_attempt(app, slot) && !self.container(slot).master
+        };
+        let most = *budget;
+        let live = self.containers.live_of(app).filter(ends);
+        let live: Vec<_> = live.take(most.saturating_add(1)).collect();
+        if live.len() <= most {
+            return true;
+        }
+        *budget = 0;
+        for &slot in &live[..most] {
+            // An attempt that ends asks for nothing again.
+            self.containers.get_mut(slot).give_back = GiveBack::Nothing;
+            self.end_container(slot, EndCause::ApplicationEnded);
+        }
+        false
+    }
+
+    /// Whether a live container ends with the attempt: its master, and what does not run or is not kept.
+    fn ends_with_attempt(&self, app: AppSlot, slot: ContainerSlot) -> bool {
+        let container = self.container(slot);
+        let runs = container.state == ContainerState::Running && !container.master;
+        !(runs && self.state.apps[app].keeps_containers())
+    }
+
+    /// Ends the containers that end with the attempt, and its reservations.
+    fn end_containers_at_end(&mut self, app: AppSlot) {
+        let live = self.containers.live_of(app);
+        let live: Vec<_> = live
+            .filter(|&slot| self.ends_with_attempt(app, slot))
+            .collect();
+        for container in live {
+            self.end_container(container, EndCause::ApplicationEnded);
+        }
+        for container in self.containers.reservations_of(&self.state, app) {
+            self.end_container(container, EndCause::ApplicationEnded);
+        }
+    }
+
+    /// Forgets everything that an application asked for.
+    pub(super) fn drop_asks(&mut self, app: AppSlot) {
+        let leaf = self.state.apps[app].leaf;
+        for asks in self.state.apps[app].take_keys() {
+            if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
+                let size = any.size.get().times(i64::from(any.count));
+                add_queue_pending(&mut self.state, leaf, asks.partition, -size);
+            }
+        }
+        let leaf = self.state.queues[leaf].as_leaf_mut();
+        leaf.dirty.retain(|&other| other != app);
+    }
+
+    /// Sets the row of an application whose attempt ended. Whatever began for the attempt is refused from now on.
+    fn reset_attempt(&mut self, app: AppSlot) {
+        let row = &mut self.state.apps[app];
+        let (keeps, before) = (row.keeps_containers(), row.generation);
+        row.generation += 1;
+        (row.master, row.stage) = (None, AppStage::Between);
+        row.requested.clear();
+        for part in row.parts.iter_mut() {
+            (part.pending, part.reserved) = (PackedVector::default(), PackedVector::default());
+            if !keeps {
+                part.used = PackedVector::default();
+            }
+        }
+        let own = self.masters.take_own(app);
+        let row = &mut self.state.apps[app];
+        row.blacklist = match own {
+            // The master did not start, so that the list is not the application's.
+            Some(own) => own,
+            None if keeps => std::mem::take(&mut row.blacklist),
+            None => Vec::new(),
+        };
+        self.state.demands[app] = Demand::default();
+        self.clock.follow_generation(app, before);
+        self.gangs.note_change();
+    }
+}

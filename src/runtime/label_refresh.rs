@@ -1,0 +1,106 @@
+//! Settings and the labels of the cluster, taken over together or not at all.
+//!
+//! 1. Both are checked. Nothing changed until here.
+//! 2. New labels are added, and the settings are taken over.
+//! 3. Labels that are not named are removed in parts, their nodes first. That is not refused any more.
+//!
+//! Tests: `tests/runtime/front_door.rs`, `tests/runtime/turns.rs`.
+
+use super::long_changes::RemoveLabel;
+use super::{Sequential, Threaded};
+use crate::commit::{PartitionSpec, RefreshError};
+use crate::queue::TreeSettings;
+
+/// Settings and labels that are to be taken over.
+#[derive(Debug)]
+pub(super) struct LabelRefresh {
+    /// Until they are taken over.
+    settings: Option<TreeSettings>,
+    labels: Vec<PartitionSpec>,
+    removing: Vec<RemoveLabel>,
+}
+
+impl LabelRefresh {
+    pub(super) fn of(settings: TreeSettings, labels: Vec<PartitionSpec>) -> Self {
+        Self {
+            settings: Some(settings),
+            labels,
+            removing: Vec::new(),
+        }
+    }
+
+    /// Goes on; what it came to once all holds, or nothing of it.
+    pub(super) fn go_on(
+        &mut self,
+        engine: &mut Sequential,
+        budget: &mut usize,
+    ) -> Option<Result<(), RefreshError>> {
+        if let Some(settings) = self.settings.take() {
+            if let Err(refused) = self.begin(engine, settings) {
+                return Some(Err(refused));
+            }
+            // The whole tree was worked on.
+            *budget = budget.saturating_sub(engine.ledger().state().queues.len());
+        }
+        while let Some(next) = self.removing.last_mut() {
+            // A label that somebody removed meanwhile is gone, as it should.
+            let _gone = next.go_on(engine, budget)?;
+            self.removing.pop();
+        }
+        Some(Ok(()))
+    }
+
+    /// Checks everything, and takes over what is not removed.
+    fn begin(
+        &mut self,
+        engine: &mut Sequential,
+        settings: TreeSettings,
+    ) -> Result<(), RefreshError> {
+        let ledger = engine.ledger();
+        ledger.check_labels(&self.labels)?;
+        ledger.check_refresh(&settings)?;
+        let beside = ledger.labels_beside(&self.labels);
+        self.removing = beside.iter().map(|name| RemoveLabel::of(name)).collect();
+        for label in &self.labels {
+            engine.add_label(label);
+        }
+        engine.reconfigure(settings)
+    }
+}
+
+impl Sequential {
+    /// Takes over a new configuration with the labels that the cluster knows from then on, as a whole or not at all.
+    /// Nodes of labels that are not named come to the default partition.
+    ///
+    /// # Errors
+    ///
+    /// As [`RefreshError`]; nothing changed then.
+    pub fn reconfigure_with_labels(
+        &mut self,
+        settings: TreeSettings,
+        labels: &[PartitionSpec],
+    ) -> Result<(), RefreshError> {
+        let mut refresh = LabelRefresh::of(settings, labels.to_vec());
+        loop {
+            if let Some(result) = refresh.go_on(self, &mut { usize::MAX }) {
+                return result;
+            }
+        }
+    }
+}
+
+impl Threaded {
+    /// As [`Sequential::reconfigure_with_labels`].
+    ///
+    /// # Errors
+    ///
+    /// As [`RefreshError`]; nothing changed then.
+    pub fn reconfigure_with_labels(
+        &self,
+        settings: TreeSettings,
+        labels: Vec<PartitionSpec>,
+    ) -> Result<(), RefreshError> {
+        let mut refresh = LabelRefresh::of(settings, labels);
+        self.change_in_parts(move |engine, budget| refresh.go_on(engine, budget))?
+    }
+}
