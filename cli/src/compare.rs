@@ -10,14 +10,19 @@ use serde_json::{Value, json};
 
 use crate::columns::{Setting, Side, Stage, sides};
 use crate::demo::{SEED, columns, data, exit_code, footer};
-use crate::output::{line, put};
+use crate::gate::{Gate, GateFailure, gate};
+use crate::output::{PROBLEM, Problem, line, note, put};
 use crate::play::{
     Column, NamedCosts, Outcome, Row, RunFolder, Scene, spread, spread_json, table, verdict,
 };
 use crate::recipe::Staged;
 use crate::replay::{Choice, Input, object};
 use crate::sweep::{Sweep, Swept};
+use crate::text_file;
 use crate::values::{mode, seed, threads};
+
+/// Longest document of a base that is read, in bytes.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Arguments of `capsched compare`.
 #[derive(clap::Args, Debug)]
@@ -67,10 +72,18 @@ pub(crate) struct CompareArgs {
     /// Replace files of an earlier run in that folder.
     #[arg(long, requires = "out")]
     force: bool,
+    /// Fail where this holds: `waiting>0`, `global.p99>1.1*base`, `first_container_ms.p95 >= base`. Figures are the
+    /// members of a run in `--json`; percentiles alone are those of decisions. Several may be given.
+    #[arg(long, value_name = "CONDITION", value_parser = gate)]
+    fail_if: Vec<Gate>,
+    /// Folder of an earlier comparison, which conditions with `base` compare with.
+    #[arg(long, value_name = "DIR")]
+    base: Option<PathBuf>,
 }
 
 /// Runs `capsched compare`.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
+    let base = args.base_runs()?;
     let out = args.out.as_deref();
     let folder = out.map(|path| RunFolder::create(path, args.force));
     let folder = folder.transpose()?;
@@ -98,6 +111,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         .map(|(side, run)| (side.setting.load, side.costs.to_string(), run))
         .collect();
     let sweep = (!args.sweep_load.is_empty()).then(|| Sweep::of(&swept, args.behind));
+    let columns_json: Vec<Value> = runs.iter().map(Outcome::to_json).collect();
+    let failures = args.failures(&columns_json, base.as_deref())?;
     args.report(
         &input,
         &settings,
@@ -107,10 +122,46 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let all: Vec<Outcome> = columns.into_iter().flat_map(|column| column.runs).collect();
     // The trace of the demonstration holds services, and ends by the clock.
     let allowed = input.allow_unfinished || args.files.is_empty();
-    Ok(exit_code(&all, allowed))
+    for failure in &failures {
+        note(format_args!("failed: {failure}"));
+    }
+    Ok(match failures.is_empty() {
+        true => exit_code(&all, allowed),
+        false => ExitCode::from(PROBLEM),
+    })
 }
 
 impl CompareArgs {
+    /// The columns of the base, where a condition compares with one.
+    fn base_runs(&self) -> Result<Option<Vec<Value>>> {
+        let Some(base) = &self.base else {
+            if self.fail_if.iter().any(Gate::needs_base) {
+                bail!(
+                    "a condition compares with `base`; name the folder of that comparison by --base"
+                );
+            }
+            return Ok(None);
+        };
+        let path = base.join("compare.json");
+        let text = text_file::read(&path, MOST_BYTES)?;
+        let shown = path.display().to_string();
+        let mut document: Value =
+            serde_json::from_str(&text).map_err(|error| Problem::json(&shown, 1, &error))?;
+        match document["runs"].take() {
+            Value::Array(runs) => Ok(Some(runs)),
+            _ => bail!(Problem(format!("{shown}: no comparison: it has no `runs`"))),
+        }
+    }
+
+    /// Conditions that hold.
+    fn failures(&self, runs: &[Value], base: Option<&[Value]>) -> Result<Vec<GateFailure>> {
+        let mut failures = Vec::new();
+        for gate in &self.fail_if {
+            failures.extend(gate.failures(runs, base)?);
+        }
+        Ok(failures)
+    }
+
     /// Reads the inputs of one column, by the name of its folder.
     pub(crate) fn stage(&self, column: &str) -> Result<Staged> {
         let mut input = self.input.clone();

@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     if args.json {
-        output::put(&format!("{:#}\n", document(&pairs, &failed)));
+        output::put(&format!("{:#}\n", document(&pairs, &failed, args)));
     }
     write(args.folder(of_folder), &files, args.force)?;
     Ok(verdict(&failed))
@@ -167,7 +167,7 @@ fn show_all(log: &Log, base: Option<&Log>, args: &Args) {
     }
 }
 
-fn document(pairs: &[(&Log, Option<&Log>)], failed: &[(&Log, Broken)]) -> Value {
+fn document(pairs: &[(&Log, Option<&Log>)], failed: &[(&Log, Broken)], args: &Args) -> Value {
     let broken = |(log, one): &(&Log, Broken)| {
         json!({
             "log": log.path.display().to_string(),
@@ -177,7 +177,16 @@ fn document(pairs: &[(&Log, Option<&Log>)], failed: &[(&Log, Broken)]) -> Value 
             "bound_ns": one.bound_ns,
         })
     };
-    let logs = pairs.iter().map(|(log, base)| views::to_json(log, *base));
+    let logs = pairs.iter().map(|(log, base)| {
+        let mut shown = views::to_json(log, *base);
+        if args.shares {
+            shown["shares"] = views::shares_json(log);
+        }
+        if let Some(most) = args.stalls {
+            shown["stalls"] = views::stalls_json(log, most.into());
+        }
+        shown
+    });
     json!({
         "logs": logs.collect::<Vec<Value>>(),
         "failed": failed.iter().map(broken).collect::<Vec<Value>>(),

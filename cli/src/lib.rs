@@ -1,6 +1,7 @@
 //! The `capsched` command, as a library so that the compiler begins with it before the engine is linked.
 
 mod aside;
+mod browser;
 mod cells;
 mod check;
 mod columns;
@@ -10,6 +11,7 @@ mod conf;
 mod demo;
 mod excerpt;
 mod fsck;
+mod gate;
 mod generate;
 mod hadoop;
 mod hist;
@@ -104,6 +106,8 @@ enum Command {
     Snapshot(snapshot::Command),
     /// Show the latencies of a run by phase and write them as files.
     Hist(hist::Args),
+    /// Open the page of a server, or the report of a run, in a browser.
+    Open(browser::OpenArgs),
     /// Show a run or a server in the terminal, moment by moment.
     Top(top::Args),
     /// Write the results of a run or a comparison as one HTML file.
@@ -171,6 +175,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Whatif(args) => whatif::run(&args),
         Command::Snapshot(command) => snapshot::run(&command),
         Command::Hist(args) => hist::run(&args),
+        Command::Open(args) => browser::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Parity(args) => parity::run(&args),

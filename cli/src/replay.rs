@@ -15,8 +15,8 @@ use crate::demo::{exit_code, same};
 use crate::output::{Nothing, line, note, put};
 use crate::play::{
     Cluster, NamedCosts, NodeSource, Outcome, Preemption, Row, RunFolder, Scene, Timing, Trace,
-    TraceArgs, block, for_trace, from_sources, listed, machine, node_source, progress, sources_of,
-    table, types_of, types_source,
+    TraceArgs, block, for_trace, from_sources, listed, machine, node_source, pointer, progress,
+    sources_of, table, types_of, types_source,
 };
 use crate::recipe::{Recipe, Staged};
 use crate::reference::ReferenceArg;
@@ -320,6 +320,9 @@ impl ReplayArgs {
                 line(format_args!("note: {message}"));
             }
             if let Some(folder) = folder {
+                if runs[0].row.sequential {
+                    put(&pointer(&runs[0].left, folder.path()));
+                }
                 line(format_args!("files: {}", folder.path().display()));
             }
         }

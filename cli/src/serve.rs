@@ -163,6 +163,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Some(durable) => daemon.keeping(durable),
         None => daemon.with_conf(Arc::new(demo::configuration(&rm)?)),
     };
+    let _waits = daemon
+        .follow_waits()
+        .context("a thread cannot be started")?;
     let machines = machines.map(|machines| (machines, rm));
     runtime.block_on(serve(args, serving, machines, daemon, token.as_deref()))?;
     Ok(ExitCode::SUCCESS)

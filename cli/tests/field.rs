@@ -396,7 +396,7 @@ fn a_dash_reads_standard_input_in_every_command_that_takes_a_trace() {
 // Kind 19: why work still waits.
 
 #[test]
-fn work_that_still_waits_has_its_reason_and_what_would_help() {
+fn work_that_still_waits_has_its_reason() {
     let folder = folder("field-waits");
     let conf = |more: &str| {
         format!(
@@ -441,7 +441,7 @@ fn work_that_still_waits_has_its_reason_and_what_would_help() {
         let row = left.iter().find(|row| row["fate"] == "waiting").unwrap();
         let found = row["reason"].as_str().unwrap();
         assert!(found.contains(reason), "{name}: {row}");
-        assert!(!row["advice"].as_str().unwrap().is_empty(), "{name}: {row}");
+        assert!(row.get("advice").is_none(), "{name}: {row}");
         assert!(!row["detail"].as_str().unwrap().is_empty(), "{name}: {row}");
     }
 }

@@ -118,3 +118,38 @@ fn hist_passes_over_a_run_without_latencies_but_not_a_folder_without_any() {
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(err.contains(args[1]) && err.contains("*.hlog"), "{err}");
 }
+
+#[test]
+fn hist_prints_shares_and_stalls_as_json_where_they_are_asked_for() {
+    let folder = compared("hist-json");
+    let log = folder.join("cmp/global");
+    let json = |more: &[&str]| -> serde_json::Value {
+        let args = [&["hist", log.to_str().unwrap(), "--json"], more].concat();
+        serde_json::from_str(&printed(&args)).unwrap()
+    };
+    let plain = &json(&[])["logs"][0];
+    assert!(plain.get("shares").is_none() && plain.get("stalls").is_none());
+    let asked = &json(&["--shares", "--stalls", "3"])["logs"][0];
+    let shares = asked["shares"].as_array().unwrap();
+    let sum: u64 = shares
+        .iter()
+        .map(|one| one["permille"].as_u64().unwrap())
+        .sum();
+    let rounding = u64::try_from(shares.len()).unwrap();
+    assert!(sum <= 1000 && sum + rounding >= 1000, "{asked}");
+    let stalls = asked["stalls"].as_array().unwrap();
+    assert!((1..=3).contains(&stalls.len()), "{asked}");
+    // The longest of all is that of the phases; each stall has its phases in order.
+    let longest = plain["phases"].as_array().unwrap().iter();
+    let longest = longest.map(|one| one["ns"]["max"].as_u64().unwrap()).max();
+    assert_eq!(
+        stalls[0]["phases"][0]["max_ns"].as_u64(),
+        longest,
+        "{asked}"
+    );
+    for stall in stalls {
+        let ns = stall["phases"].as_array().unwrap().iter();
+        let ns: Vec<u64> = ns.map(|one| one["max_ns"].as_u64().unwrap()).collect();
+        assert!(ns.is_sorted_by(|a, b| a >= b), "{stall}");
+    }
+}

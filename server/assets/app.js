@@ -10,10 +10,12 @@ export function open(main, place, signal) {
   const head = h("h2", {}, id);
   const about = h("div");
   const why = h("div", { "aria-live": "polite" });
+  const helps = h("div", { "aria-live": "polite" });
+  const ask = h("button", { type: "button", hidden: true, onclick: () => tryHelp(id, helps) }, "Try what would help");
   const attempts = h("div");
   const said = h("p", { class: "problem", role: "alert" });
   const kill = h("button", { type: "button", hidden: true, onclick: () => end(id, said) }, "Kill the application");
-  main.append(h("p", {}, h("a", { href: "#/apps" }, "Applications")), head, said, why, h("h3", {}, "About"), about, attempts, kill);
+  main.append(h("p", {}, h("a", { href: "#/apps" }, "Applications")), head, said, why, ask, helps, h("h3", {}, "About"), about, attempts, kill);
   return async () => {
     const [{ app }, found, tried] = await Promise.all([
       cluster(`/apps/${encodeURIComponent(id)}`, null, signal),
@@ -24,9 +26,23 @@ export function open(main, place, signal) {
     const hidden = app.elapsedTime === undefined ? h("p", { class: "note" }, "Figures are shown to those who may see the application: its user, and administrators of its queue.") : null;
     replace(about, hidden, h("dl", { class: "fields" }, fields(app).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))), usage(app));
     if (!why.contains(document.activeElement)) replace(why, explanation(app, found));
+    ask.hidden = !found.keys.length;
     replace(attempts, attemptsOf(tried));
     kill.hidden = !LIVE.has(app.state) || !(state.user && state.user.user);
   };
+}
+
+// The server tries changes on a copy of its scheduler, so that it is asked only on demand.
+async function tryHelp(id, helps) {
+  replace(helps, h("p", { class: "note" }, "Changes are tried on a copy of the scheduler."));
+  try {
+    const found = await get(`v1/apps/${encodeURIComponent(id)}/why`, { would_help: true });
+    const gain = (step) => (step.lets_in ? "lets it in" : `${count(step.admits)} more containers at once`);
+    const steps = found.would_help.map((step) => h("li", {}, `${step.what}: ${gain(step)}`));
+    replace(helps, steps.length ? h("ul", {}, steps) : h("p", {}, "Nothing that was tried helps at once."));
+  } catch (error) {
+    replace(helps, h("p", { class: "problem" }, error.message));
+  }
 }
 
 async function end(id, said) {
@@ -86,13 +102,15 @@ function attemptsOf(tried) {
 
 function explanation(app, found) {
   if (!found.keys.length) {
-    return h("p", { class: "fine" }, LIVE.has(app.state) ? "It waits for nothing." : `It is over: ${app.state}.`);
+    return h("div", {}, h("p", { class: "fine" }, LIVE.has(app.state) ? "It waits for nothing." : `It is over: ${app.state}.`), waits(found));
   }
   const place = found.position ? `, place ${count(found.position.place)} of ${count(found.position.of)} in the list ${found.position.list} of its queue` : "";
   return h("section", { "aria-label": "Why it waits" },
     h("h3", {}, `Why it waits: ${count(found.containers)} containers`),
     h("p", { class: "note" }, `Stage ${found.stage}${place}.`),
-    found.keys.map((key) => of(key, found.types)));
+    found.keys.map((key) => of(key, found.types)),
+    found.preemption ? h("p", {}, h("b", {}, found.preemption.token), ` \u2013 preemption: ${found.preemption.meaning}.`) : null,
+    waits(found));
 }
 
 function of(key, types) {
@@ -102,9 +120,22 @@ function of(key, types) {
     h("p", {}, h("b", {}, title)),
     key.findings.map((one, at) => h("div", { class: at ? "reason later" : "reason" },
       h("p", {}, h("b", {}, one.reason), ` \u2013 ${one.detail}.`),
-      h("p", {}, `${at ? "Applies once the reasons above are gone. " : ""}What to do: ${one.advice}.`),
-      one.property ? h("p", {}, "Setting: ", h("code", {}, one.property)) : null,
+      at ? h("p", {}, "Applies once the reasons above are gone.") : null,
+      one.property ? h("p", {}, "Setting: ", h("code", {}, setting(one))) : null,
       evidence(one.evidence))));
+}
+
+// The property with the value that holds and the key that it stands at.
+function setting(one) {
+  if (!one.set_by) return `${one.property} (${one.source === "DERIVED" ? "from other settings" : "default"})`;
+  return `${one.set_by.property} = ${one.set_by.value}`;
+}
+
+function waits(found) {
+  const rows = found.timeline.filter((span) => span.why && span.to_ms > span.from_ms);
+  if (!rows.length) return null;
+  const heads = [{ text: "From" }, { text: "For", n: true }, { text: "Containers", n: true }, { text: "Reason" }];
+  return table("What it waited for", heads, rows.map((span) => [time(span.from_ms), duration(span.to_ms - span.from_ms), count(span.containers), `${span.why.reason}: ${span.why.detail}`]));
 }
 
 function evidence(one) {

@@ -88,7 +88,7 @@ pub use mapping::{
     QueueDirectory, QueueEntry, QueueEntryKind, QueueMatch, TagUserOverride, TargetProblem,
     WorkflowPriorities,
 };
-pub use origin::{EffectiveValue, Origin, effective_values};
+pub use origin::{EffectiveValue, Origin, ValueSource, effective_values, value_source};
 pub use properties::Properties;
 pub use settings_json::{float, queue_json, scheduler_json};
 pub use source::PropertySource;

@@ -225,46 +225,6 @@ impl Reason {
             _ => "nothing that was tried on a copy helps at once",
         }
     }
-
-    /// What to do about it, in a few words.
-    #[must_use]
-    pub const fn advice(self) -> &'static str {
-        match self {
-            Self::QueueNotFound => "add the queue, or map the job to another one",
-            Self::QueueStopped => "start the queue",
-            Self::AclDenied => "let the user submit to the queue, or submit elsewhere",
-            Self::PlacementRejected => "name a leaf queue and a user that the scheduler can take",
-            Self::InvalidRequest => "correct the request",
-            Self::LabelNotAccessible => "let the queue use the label",
-            Self::NoNodeWithLabel => "give nodes the label, or ask without it",
-            Self::LargerThanMaxAllocation => "raise the maximum allocation, or ask for less",
-            Self::LargerThanAnyNode => "ask for less, or add larger nodes",
-            Self::ExceedsQueueMax => "raise the maximum of the queue, or ask for less",
-            Self::MaxApplications | Self::MaxParallelApps => "raise the limit, or submit later",
-            Self::AmLimitQueue => "raise the share for masters, or make masters smaller",
-            Self::AmLimitUser => "raise the user limit factor, or make masters smaller",
-            Self::QueueMaxCapacity => "raise the maximum of the queue, or wait for its containers",
-            Self::ParentHeadroom => {
-                "wait for containers of the sibling queues, or raise a maximum above"
-            }
-            Self::UserLimit => "raise the user limit, or wait for the user's containers",
-            Self::LowerPriority => "raise the priority, or wait for those ahead",
-            Self::BehindInOrder => "wait, or raise the priority",
-            Self::NoNodeFitsNow => "wait for containers to end, or add nodes",
-            Self::Fragmented => "ask for smaller containers, or wait",
-            Self::LocalityWait => "relax locality",
-            Self::NodesReserved => "wait for the reservation, or skip reserved nodes",
-            Self::ExcludedNodes => "exclude fewer nodes",
-            Self::ConstraintUnsatisfied => "relax the placement constraint",
-            Self::GangWaits => "wait for room, ask for fewer members at once, or add nodes",
-            Self::OpportunisticWaits => "wait for room, allow longer queues, or add nodes",
-            Self::PreemptionInProgress => "wait until the containers are given back or killed",
-            Self::ReservedOnNode => "wait for the containers on that node",
-            Self::OpportunisticQueued => "wait for room on those nodes, or promote the containers",
-            Self::ConflictRetry => "wait: it is proposed again",
-            Self::NotYetEvaluated => "wait: it fits",
-        }
-    }
 }
 
 impl fmt::Display for Reason {
@@ -285,7 +245,6 @@ mod tests {
             let token = reason.token();
             let capital = |c: char| c.is_ascii_uppercase() || c == '_';
             assert!(token.chars().all(capital), "{token}");
-            assert!(!reason.advice().is_empty());
         }
     }
 }

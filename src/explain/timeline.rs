@@ -58,6 +58,12 @@ impl Timeline {
         }
     }
 
+    /// Forgets all spans but so many, the first ones first.
+    pub fn keep_last(&mut self, most: usize) {
+        let more = self.spans.len().saturating_sub(most);
+        self.spans.drain(..more);
+    }
+
     /// The spans.
     #[must_use]
     pub fn spans(&self) -> &[WaitSpan] {
@@ -97,5 +103,9 @@ mod tests {
             .windows(2)
             .all(|pair| pair[0].to_ms == pair[1].from_ms);
         assert!(joined);
+        timeline.keep_last(5);
+        assert_eq!(timeline.spans().len(), 3);
+        timeline.keep_last(1);
+        assert_eq!(timeline.spans()[0].finding.as_ref(), Some(&max));
     }
 }

@@ -106,12 +106,22 @@ pub struct AskedBack {
 }
 
 impl AskedBack {
-    const fn killable(container: ContainerId) -> Self {
+    /// A container with the rule that chose it and the end of its time, where there are.
+    #[must_use]
+    pub const fn new(
+        container: ContainerId,
+        rule: Option<PreemptionReason>,
+        until_ms: Option<u64>,
+    ) -> Self {
         Self {
             container,
-            rule: None,
-            until_ms: None,
+            rule,
+            until_ms,
         }
+    }
+
+    const fn killable(container: ContainerId) -> Self {
+        Self::new(container, None, None)
     }
 }
 
@@ -134,6 +144,26 @@ pub struct AppVerdict {
 }
 
 impl AppVerdict {
+    /// A verdict on the default partition without queues and containers.
+    ///
+    /// ```
+    /// use capsched::api::{AppVerdict, ApplicationId, WhyNot};
+    ///
+    /// let verdict = AppVerdict::new(ApplicationId::new(1), "root.a", WhyNot::QueueAtGuarantee);
+    /// assert!(verdict.token() == "QUEUE_AT_GUARANTEE" && verdict.rules().is_empty());
+    /// ```
+    #[must_use]
+    pub fn new(app: ApplicationId, queue: impl Into<Arc<str>>, reason: WhyNot) -> Self {
+        Self {
+            app,
+            queue: queue.into(),
+            partition: Arc::from(""),
+            reason,
+            queues: Vec::new(),
+            containers: Vec::new(),
+        }
+    }
+
     /// The stable word for the reason.
     #[must_use]
     pub fn token(&self) -> &'static str {

@@ -8,7 +8,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::explain::{AppVerdict, WhyNot, explain};
 use super::round::{Memory, RoundPlan, plan};
-use super::scene::{decide_here, look, partition_names};
+use super::scene::{Scene, decide_here, look, partition_names};
 use super::settings::Settings;
 use super::view::{LimitLookup, RoundInput};
 use crate::commit::{Ledger, PreemptionReason, Verdict, Verdicts};
@@ -130,16 +130,19 @@ impl Rescheduler {
     /// round would find it now. Nothing changes by it.
     #[must_use]
     pub fn explain(&self, ledger: &Ledger) -> Vec<AppVerdict> {
+        self.explain_scene(look(ledger, &self.settings), &partition_names(ledger))
+    }
+
+    /// The same of a look that was taken before.
+    fn explain_scene(&self, mut scene: Scene, names: &[Arc<str>]) -> Vec<AppVerdict> {
         let settings = Settings {
             observe_only: true,
             ..self.settings.clone()
         };
-        let mut scene = look(ledger, &settings);
         let mut memory = Memory::default();
         let limits = &mut scene.limits;
         let plan = plan(&scene.view, &settings, limits, &mut memory, scene.now_ms);
-        let names = partition_names(ledger);
-        explain(&scene.view, &plan, &self.settings, &self.memory, &names)
+        explain(&scene.view, &plan, &self.settings, &self.memory, names)
     }
 
     /// `names`: those of the partitions of the view.
@@ -238,10 +241,15 @@ impl Monitor for Rescheduler {
             Err(other) => other.downcast::<Question>(),
         };
         if let Ok(question) = question {
-            let policy = self.clone();
-            let answer = access.inspect(move |ledger| policy.explain(ledger));
+            let settings = self.settings.clone();
+            let look = move |ledger: &Ledger| (look(ledger, &settings), partition_names(ledger));
+            let found = access.inspect(look);
+            let answer = found.map_or_else(
+                |_| Vec::new(),
+                |(scene, names)| self.explain_scene(scene, &names),
+            );
             // Whoever asked may have given up.
-            drop(question.0.try_send(answer.unwrap_or_default()));
+            drop(question.0.try_send(answer));
         }
     }
 }

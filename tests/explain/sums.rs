@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, AppStage, Ask, Reason, Scheduler as _, Stepped, explain_all, waiting,
+    AppSpec, AppStage, Ask, AskCall, Engine, ModeKind, NodeSpec, Reason, Scheduler as _, Stepped,
+    explain_all, waiting,
 };
-use capsched::simulator::Random;
+use capsched::simulator::{Random, fitted_to};
 
-use crate::cluster::{Cluster, app, cluster, gib};
+use crate::cluster::{Cluster, app, cluster, gib, node};
 
 /// Applications that wait for something, counted from the rows alone.
 fn pending(engine: &Stepped) -> usize {
@@ -107,9 +108,96 @@ fn reasons_of_random_runs_add_up_to_the_pending_applications() {
     assert!(seen.len() >= 8, "{seen:?}");
 }
 
+/// Two leaves that share the partition `gpu`, four nodes, and rounds of preemption that ask for all that is missing.
+fn labelled(mode: ModeKind) -> Cluster {
+    let label = "accessible-node-labels";
+    let names = ["root.a", "root.b"].map(|queue| {
+        (
+            format!("{queue}.{label}"),
+            format!("{queue}.{label}.gpu.capacity"),
+        )
+    });
+    let root = format!("root.{label}.gpu.capacity");
+    let conf = [
+        (root.as_str(), "100"),
+        (names[0].0.as_str(), "gpu"),
+        (names[0].1.as_str(), "60"),
+        (names[1].0.as_str(), "gpu"),
+        (names[1].1.as_str(), "40"),
+        ("root.b.max-parallel-apps", "4"),
+        ("root.a.maximum-am-resource-percent", "0.2"),
+    ];
+    let mut made = cluster(&conf, &[]);
+    let mut preemption = made.loaded.preemption.clone();
+    preemption.enabled = true;
+    preemption.total_per_round = 1.0;
+    preemption.natural_termination_factor = 1.0;
+    let settings = fitted_to(mode, made.loaded.settings.clone());
+    let engine = Engine::builder(settings)
+        .partition("gpu", true)
+        .sequential();
+    made.engine = Stepped::new(engine.unwrap(), mode).with_preemption(preemption);
+    for (host, label) in [("n0", ""), ("n1", ""), ("n2", "gpu"), ("n3", "gpu")] {
+        let mut spec = NodeSpec::new(node(host), gib(8));
+        spec.partition = label.to_owned();
+        made.engine.add_node(spec).unwrap();
+    }
+    made
+}
+
+/// One step on labelled nodes: as [`step`], or an ask on a partition, the end of a container, or time for rounds.
+fn labelled_step(cluster: &mut Cluster, random: &mut Random, next: &mut u32, now_ms: &mut u64) {
+    let ledger = cluster.engine.engine().ledger();
+    let live = ledger.apps_by_id();
+    let at = usize::try_from(random.below(live.len().max(1) as u64)).unwrap();
+    match random.below(6) {
+        0 => {
+            let mut ask = Ask::anywhere(gib(1 + i64::try_from(random.below(9)).unwrap()), 3);
+            ask.partition = Some("gpu".to_owned());
+            if let Some((id, _)) = live.get(at) {
+                let _refused = cluster.engine.ask(*id, AskCall::asking(vec![ask]));
+            }
+        }
+        1 => {
+            *now_ms += 1 + random.below(8_000);
+            cluster.engine.advance(*now_ms);
+        }
+        _ => step(cluster, random, next),
+    }
+}
+
+#[test]
+fn reasons_add_up_with_labels_and_preemption_in_all_modes() {
+    for mode in [
+        ModeKind::Heartbeat,
+        ModeKind::Asynchronous,
+        ModeKind::Global,
+    ] {
+        let mut seen = BTreeMap::new();
+        let mut verdicts = 0;
+        for seed in 100..112 {
+            let mut random = Random::new(seed);
+            let mut cluster = labelled(mode);
+            let (mut next, mut now_ms) = (1, 0);
+            for _ in 0..120 {
+                labelled_step(&mut cluster, &mut random, &mut next, &mut now_ms);
+                check(&cluster, &mut seen);
+                let found = cluster.engine.explain_all();
+                verdicts += found.iter().filter(|why| why.preemption.is_some()).count();
+            }
+        }
+        assert!(seen.len() >= 8, "{mode:?}: {seen:?}");
+        assert!(
+            seen.contains_key(&Reason::PreemptionInProgress),
+            "{mode:?}: {seen:?}"
+        );
+        assert!(verdicts > 0, "{mode:?}");
+    }
+}
+
 #[test]
 fn a_running_engine_explains_what_a_stepped_one_does() {
-    use capsched::api::{Engine, Mode, NodeSpec};
+    use capsched::api::Mode;
     let mut stepped = cluster(&[("root.a.maximum-capacity", "50")], &["n0"]);
     stepped.asks(1, "root.a", "ann", (6, 1));
     stepped.beat(6);

@@ -6,6 +6,7 @@ mod convert;
 mod effects;
 mod plan;
 mod running;
+mod served;
 mod shown;
 
 use std::path::PathBuf;
@@ -31,6 +32,12 @@ pub(crate) enum Command {
     Diff(Box<DiffArgs>),
     /// Say whether a running scheduler takes a new configuration over, and what changes.
     Plan(Box<plan::Args>),
+    /// Give a running server another configuration, in one step that can be taken back.
+    Apply(Box<served::ApplyArgs>),
+    /// List the versions of a server's configuration and the changes that made them.
+    History(served::HistoryArgs),
+    /// Give a running server the configuration of an earlier version.
+    Rollback(served::RollbackArgs),
     /// Convert fair-scheduler.xml or YuniKorn's queues.yaml, and list what could not be kept.
     Convert(convert::Args),
 }
@@ -69,6 +76,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
         Command::Diff(args) => diff(args),
         Command::Plan(args) => plan::run(args),
+        Command::Apply(args) => served::apply(args),
+        Command::History(args) => served::history(args),
+        Command::Rollback(args) => served::rollback(args),
         Command::Convert(args) => convert::run(args),
     }
 }

@@ -128,8 +128,8 @@ fn total(phase: &TaggedInterval) -> u64 {
     (latency.mean * latency.n as f64) as u64
 }
 
-/// How the time of all passes divides into their phases: one bar of letters, then its legend.
-pub(super) fn shares(log: &Log) -> String {
+/// Phases with the nanoseconds that they took, the rest among them, and the time of all passes.
+fn parts(log: &Log) -> (Vec<(&str, u64)>, u64) {
     let find = |wanted: &str| log.phases.iter().find(|phase| name(phase) == wanted);
     let whole = find("propose").map(total);
     let parts = log.phases.iter().filter(|phase| match whole {
@@ -142,12 +142,22 @@ pub(super) fn shares(log: &Log) -> String {
     if whole > known {
         parts.push(("the rest", whole - known));
     }
+    (parts, whole)
+}
+
+fn permille(ns: u64, whole: u64) -> u64 {
+    ns.saturating_mul(1_000).checked_div(whole).unwrap_or(0)
+}
+
+/// How the time of all passes divides into their phases: one bar of letters, then its legend.
+pub(super) fn shares(log: &Log) -> String {
+    let (parts, whole) = parts(log);
     let mut bar = String::new();
     let mut legend = String::new();
     for ((name, ns), mark) in parts.iter().zip('A'..) {
         let columns = ns.saturating_mul(BAR).checked_div(whole).unwrap_or(0);
         bar.extend((0..columns).map(|_| mark));
-        let permille = ns.saturating_mul(1_000).checked_div(whole).unwrap_or(0);
+        let permille = permille(*ns, whole);
         let _ = writeln!(
             legend,
             "  {mark} {name:<14} {:>12} us {:>3}.{} %",
@@ -159,8 +169,15 @@ pub(super) fn shares(log: &Log) -> String {
     format!("time by phase |{bar:<40}|\n{legend}")
 }
 
-/// The intervals with the longest latencies, each with what took long in the same interval.
-pub(super) fn stalls(log: &Log, most: usize) -> String {
+/// The same as JSON.
+pub(super) fn shares_json(log: &Log) -> Value {
+    let (parts, whole) = parts(log);
+    let part = |(name, ns): &(&str, u64)| json!({"phase": name, "total_ns": ns, "permille": permille(*ns, whole)});
+    parts.iter().map(part).collect()
+}
+
+/// Starts of all intervals, those with the longest latencies first.
+fn longest_first(log: &Log) -> Vec<Duration> {
     let mut starts: Vec<(Duration, u64)> = Vec::new();
     for interval in &log.intervals {
         let longest = interval.latencies.latency().max;
@@ -173,18 +190,27 @@ pub(super) fn stalls(log: &Log, most: usize) -> String {
         }
     }
     starts.sort_by_key(|(start, longest)| (std::cmp::Reverse(*longest), *start));
+    starts.into_iter().map(|(start, _)| start).collect()
+}
+
+/// Longest latency of each phase in an interval, the longest first.
+fn within(log: &Log, start: Duration) -> Vec<(u64, &str)> {
+    let within = log.intervals.iter().filter(|one| one.start == start);
+    let mut phases: Vec<(u64, &str)> = within
+        .map(|one| (one.latencies.latency().max, name(one)))
+        .collect();
+    phases.sort_unstable_by(|a, b| b.cmp(a));
+    phases
+}
+
+/// The intervals with the longest latencies, each with what took long in the same interval.
+pub(super) fn stalls(log: &Log, most: usize) -> String {
+    let starts = longest_first(log);
     let mut out = format!("longest of {} intervals\n", starts.len());
-    for (start, _) in starts.iter().take(most) {
-        let within = log.intervals.iter().filter(|one| one.start == *start);
-        let mut phases: Vec<(u64, &str)> = within
-            .map(|one| (one.latencies.latency().max, name(one)))
-            .collect();
-        phases.sort_unstable_by(|a, b| b.cmp(a));
-        let shown: Vec<String> = phases
-            .iter()
-            .take(5)
-            .map(|(ns, name)| format!("{name} {} us", us(*ns)))
-            .collect();
+    for start in starts.into_iter().take(most) {
+        let phases = within(log, start).into_iter().take(5);
+        let shown = phases.map(|(ns, name)| format!("{name} {} us", us(ns)));
+        let shown: Vec<String> = shown.collect();
         let _ = writeln!(
             out,
             "  at {:>10.3} s  {}",
@@ -193,6 +219,20 @@ pub(super) fn stalls(log: &Log, most: usize) -> String {
         );
     }
     out
+}
+
+/// The same as JSON, with all phases.
+pub(super) fn stalls_json(log: &Log, most: usize) -> Value {
+    let stall = |start: Duration| {
+        let phases = within(log, start).into_iter();
+        let phases = phases.map(|(ns, name)| json!({"phase": name, "max_ns": ns}));
+        json!({"at_s": start.as_secs_f64(), "phases": phases.collect::<Vec<Value>>()})
+    };
+    longest_first(log)
+        .into_iter()
+        .take(most)
+        .map(stall)
+        .collect()
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use anyhow::Result;
 use capsched::api::{
     AppStage, ApplicationId, Evidence, Explanation, Finding, Holder, KeyExplanation, NextStep,
-    OrderList, Position, Reason, ResourceVector,
+    OrderList, Position, Reason, ResourceVector, Timeline,
 };
 use serde::Deserialize;
 
+use super::past::{SpanAnswer, VerdictAnswer, timeline};
 use crate::output::Problem;
-use crate::play::SettingPlace;
+use crate::play::{SettingPlace, SettingSource};
 
 /// An application of a server.
 #[derive(Clone, Debug)]
@@ -67,7 +68,11 @@ pub(crate) struct ServedWhy {
     /// Names of the resource types.
     pub(crate) types: Vec<Arc<str>>,
     /// Values behind the properties of the findings.
-    pub(crate) places: BTreeMap<String, SettingPlace>,
+    pub(crate) sources: BTreeMap<String, SettingSource>,
+    /// What it waited for before; it begins with the server.
+    pub(crate) timeline: Timeline,
+    /// The server's clock, in ms since the Unix epoch.
+    pub(crate) at_ms: u64,
 }
 
 /// A page of applications.
@@ -124,6 +129,7 @@ impl AppAnswer {
 /// The answer about one application. What it waits for is absent when it waits for nothing.
 #[derive(Deserialize)]
 pub(super) struct WhyAnswer {
+    at_ms: u64,
     types: Vec<String>,
     #[serde(default)]
     user: String,
@@ -135,6 +141,8 @@ pub(super) struct WhyAnswer {
     stage: String,
     position: Option<PositionAnswer>,
     keys: Vec<KeyAnswer>,
+    timeline: Vec<SpanAnswer>,
+    preemption: Option<VerdictAnswer>,
     #[serde(default)]
     would_help: Vec<StepAnswer>,
 }
@@ -159,10 +167,12 @@ struct KeyAnswer {
 }
 
 #[derive(Deserialize)]
-struct FindingAnswer {
+pub(super) struct FindingAnswer {
     reason: String,
     detail: String,
     property: Option<String>,
+    #[serde(default)]
+    source: Option<String>,
     #[serde(default)]
     set_by: Option<ValueAnswer>,
     evidence: EvidenceAnswer,
@@ -203,13 +213,18 @@ struct StepAnswer {
 
 impl WhyAnswer {
     pub(super) fn read(self, app: ApplicationId) -> Result<ServedWhy> {
-        let places = self.keys.iter().flat_map(|key| &key.findings);
-        let places = places.filter_map(FindingAnswer::place).collect();
+        let now = self.keys.iter().flat_map(|key| &key.findings);
+        let before = self.timeline.iter().filter_map(|span| span.why.as_ref());
+        let sources = now.chain(before).filter_map(FindingAnswer::source);
+        let sources = sources.collect();
         let steps = self.would_help.into_iter().map(StepAnswer::read).collect();
         let queue: Arc<str> = self.queue.as_str().into();
         let keys: Result<Vec<_>> = self.keys.into_iter().map(KeyAnswer::read).collect();
         let keys = keys?;
         let position = self.position.map(|position| position.read(&queue));
+        let preemption = self
+            .preemption
+            .and_then(|verdict| verdict.read(app, &queue));
         let explanation = Explanation {
             app,
             user: self.user.as_str().into(),
@@ -218,13 +233,15 @@ impl WhyAnswer {
             stage: stage(&self.stage),
             keys,
             position: position.transpose()?,
-            preemption: None,
+            preemption,
         };
         Ok(ServedWhy {
             explanation: (!explanation.keys.is_empty()).then_some(explanation),
             steps,
             types: self.types.into_iter().map(Into::into).collect(),
-            places,
+            sources,
+            timeline: timeline(self.timeline)?,
+            at_ms: self.at_ms,
         })
     }
 }
@@ -262,18 +279,21 @@ impl KeyAnswer {
 }
 
 impl FindingAnswer {
-    fn place(&self) -> Option<(String, SettingPlace)> {
-        let set_by = self.set_by.clone()?;
-        let place = SettingPlace {
+    fn source(&self) -> Option<(String, SettingSource)> {
+        let place = self.set_by.clone().map(|set_by| SettingPlace {
             key: set_by.property,
             value: set_by.value,
             file: None,
             line: None,
+        });
+        let source = SettingSource {
+            word: self.source.clone()?,
+            place,
         };
-        Some((self.property.clone()?, place))
+        Some((self.property.clone()?, source))
     }
 
-    fn read(self) -> Result<Finding> {
+    pub(super) fn read(self) -> Result<Finding> {
         let holders: Result<Vec<_>> = self
             .evidence
             .holders
@@ -355,12 +375,13 @@ mod tests {
     #[test]
     fn an_answer_has_reason_evidence_position_and_steps() {
         let answer = json!({
-            "app": "application_7_0002", "user": "ann", "queue": "root.a", "stage": "active",
+            "app": "application_7_0002", "at_ms": 5, "user": "ann", "queue": "root.a", "stage": "active",
+            "timeline": [], "preemption": null,
             "priority": 3, "containers": 2, "types": ["memory-mb", "vcores"],
             "position": {"list": "active", "order": "fair", "place": 2, "of": 3, "higher": 1,
                 "ahead": ["application_7_0001"]},
             "keys": [{"priority": 20, "containers": 2, "size": [1024, 1], "findings": [{
-                "reason": "USER_LIMIT", "tier": 3, "detail": "at the limit", "advice": "wait",
+                "reason": "USER_LIMIT", "tier": 3, "detail": "at the limit", "source": "GLOBAL",
                 "property": "yarn.scheduler.capacity.root.a.user-limit-factor",
                 "set_by": {"property": "yarn.scheduler.capacity.user-limit-factor", "value": "2"},
                 "evidence": {"dimension": "memory-mb", "limit": 4, "used": 4, "asked": 1,
@@ -385,14 +406,15 @@ mod tests {
         let position = why.position.as_ref().expect("a position");
         assert!(position.fair && position.place == 2 && position.ahead.len() == 1);
         let property = found.property.as_ref().expect("a setting");
-        assert_eq!(read.places[property].value, "2");
+        let source = &read.sources[property];
+        assert_eq!(source.word, "GLOBAL");
+        assert_eq!(source.place.as_ref().expect("a place").value, "2");
         assert_eq!(read.steps[0].admits, 1);
     }
 
     #[test]
     fn what_waits_for_nothing_has_no_explanation_and_unknown_words_are_refused() {
-        let nothing =
-            json!({"app": "application_7_0002", "types": [], "containers": 0, "keys": []});
+        let nothing = json!({"app": "application_7_0002", "at_ms": 5, "types": [], "containers": 0, "keys": [], "timeline": []});
         let nothing: WhyAnswer = serde_json::from_value(nothing).expect("an answer");
         let read = nothing.read(ApplicationId::new(2)).expect("readable");
         assert!(read.explanation.is_none() && read.steps.is_empty());

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
-use hyper::header::{ACCEPT, AUTHORIZATION, HOST};
-use hyper::{Request, StatusCode, Uri};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, IF_MATCH};
+use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -25,6 +25,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Most bytes of an answer.
 const LONGEST: usize = 1 << 30;
+
+/// A request with what it carries.
+#[derive(Clone, Debug)]
+pub(super) struct Call<'a> {
+    /// GET, or what changes something.
+    pub(super) method: Method,
+    /// Path and query.
+    pub(super) path: &'a str,
+    /// JSON; empty for none.
+    pub(super) body: &'a str,
+    /// The version that has to hold for a change.
+    pub(super) expected: Option<u64>,
+}
 
 /// Asks one server.
 pub(super) struct Client {
@@ -92,8 +105,22 @@ impl Client {
     ///
     /// When the server cannot be reached or does not answer in time; a [`Problem`] when it refuses.
     pub(super) fn get(&self, path: &str) -> Result<String> {
+        self.call(&Call {
+            method: Method::GET,
+            path,
+            body: "",
+            expected: None,
+        })
+    }
+
+    /// The body of an answer that is fine.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::get`].
+    pub(super) fn call(&self, call: &Call<'_>) -> Result<String> {
         let answer = async {
-            let answer = tokio::time::timeout(PATIENCE, self.ask(path)).await;
+            let answer = tokio::time::timeout(PATIENCE, self.ask(call)).await;
             answer.map_err(|_| anyhow!("no answer within {} s", PATIENCE.as_secs()))?
         };
         let answer = self.runtime.block_on(answer);
@@ -101,24 +128,25 @@ impl Client {
         if status != StatusCode::OK {
             return Err(self.refused(status, &body));
         }
-        String::from_utf8(body.into())
-            .map_err(|_| anyhow::Error::new(Problem(format!("{}{path}: no text", self.address))))
+        String::from_utf8(body.into()).map_err(|_| {
+            anyhow::Error::new(Problem(format!("{}{}: no text", self.address, call.path)))
+        })
     }
 
-    async fn ask(&self, path: &str) -> Result<(StatusCode, Bytes)> {
+    async fn ask(&self, call: &Call<'_>) -> Result<(StatusCode, Bytes)> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await;
         let stream = stream.context("no server answers; `capsched serve` starts one")?;
         match &self.tls {
-            None => self.send(stream, path).await,
+            None => self.send(stream, call).await,
             Some(tls) => {
                 let name = ServerName::try_from(self.host.clone()).context("the host")?;
-                self.send(tls.connect(name, stream).await.context("TLS")?, path)
+                self.send(tls.connect(name, stream).await.context("TLS")?, call)
                     .await
             }
         }
     }
 
-    async fn send<S>(&self, stream: S, path: &str) -> Result<(StatusCode, Bytes)>
+    async fn send<S>(&self, stream: S, call: &Call<'_>) -> Result<(StatusCode, Bytes)>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -126,17 +154,25 @@ impl Client {
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
         // It ends with the sender; what it fails with, the request fails with, too.
         tokio::spawn(connection);
-        let uri: Uri = format!("{}{path}", self.address).parse()?;
+        let uri: Uri = format!("{}{}", self.address, call.path).parse()?;
         let target = uri.path_and_query().map_or("/", |target| target.as_str());
         let authority = uri.authority().context("the host")?.as_str();
-        let mut request = Request::get(target)
+        let mut request = Request::builder()
+            .method(call.method.clone())
+            .uri(target)
             .header(HOST, authority)
             .header(ACCEPT, "application/json");
+        if !call.body.is_empty() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        if let Some(version) = call.expected {
+            request = request.header(IF_MATCH, format!("\"{version}\""));
+        }
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
         let answer = sender
-            .send_request(request.body(Empty::<Bytes>::new())?)
+            .send_request(request.body(Full::new(Bytes::from(call.body.to_owned())))?)
             .await?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), LONGEST).collect().await;
@@ -149,7 +185,12 @@ impl Client {
         let document: Value = serde_json::from_slice(body).unwrap_or_default();
         let message = document["message"]
             .as_str()
+            .or(document["error"].as_str())
             .or(document["RemoteException"]["message"].as_str());
+        // A change that YARN's route refuses is answered by a line of text.
+        let plain = std::str::from_utf8(body).unwrap_or_default().trim();
+        let plain = Some(plain).filter(|text| !text.is_empty() && !text.starts_with(['<', '{']));
+        let message = message.or(plain);
         let message = message.unwrap_or_else(|| status.canonical_reason().unwrap_or("refused"));
         let next = match status {
             StatusCode::UNAUTHORIZED => "; --token FILE or --user NAME say who asks",

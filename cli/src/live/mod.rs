@@ -4,6 +4,7 @@ mod answers;
 mod http;
 mod moments;
 mod node_checks;
+mod past;
 
 use std::path::PathBuf;
 
@@ -13,7 +14,8 @@ use serde::de::DeserializeOwned;
 
 use crate::output::Problem;
 use answers::{AppsAnswer, WhyAnswer};
-use http::Client;
+use http::{Call, Client};
+pub(crate) use hyper::Method;
 use node_checks::WhyNotAnswer;
 
 pub(crate) use answers::{ServedApp, ServedWhy};
@@ -157,22 +159,46 @@ impl LiveServer {
     }
 
     /// The document of a path.
-    fn json<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+    pub(crate) fn json<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let text = self.text(path)?;
         serde_json::from_str(&text).map_err(|error| self.foreign(path, &error))
     }
 
     /// The text of a path.
     fn text(&self, path: &str) -> Result<String> {
+        self.client.get(&self.named(path))
+    }
+
+    /// Sends JSON that changes something, with the version that has to hold for it.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be reached; a [`Problem`] when it refuses.
+    pub(crate) fn send(
+        &self,
+        method: Method,
+        path: &str,
+        (body, expected): (&str, Option<u64>),
+    ) -> Result<String> {
+        self.client.call(&Call {
+            method,
+            path: &self.named(path),
+            body,
+            expected,
+        })
+    }
+
+    /// A path with who asks, where a server believes names.
+    fn named(&self, path: &str) -> String {
         let user = self.user.as_ref().map_or_else(String::new, |user| {
             let mark = if path.contains('?') { '&' } else { '?' };
             format!("{mark}user.name={}", encoded(user))
         });
-        self.client.get(&format!("{path}{user}"))
+        format!("{path}{user}")
     }
 
     /// The answer is not what a server of this program gives.
-    fn foreign(&self, path: &str, error: &dyn std::fmt::Display) -> anyhow::Error {
+    pub(crate) fn foreign(&self, path: &str, error: &dyn std::fmt::Display) -> anyhow::Error {
         let address = self.address();
         anyhow::Error::new(Problem(format!(
             "{address}{path}: not the answer of `capsched serve`: {error}"

@@ -2,19 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use capsched::api::{
     Fraction, NodeName, NodeSpec, PartitionSpec, PreemptionSettings, Reference, Sequential,
     StateView, TreeSettings,
 };
-use capsched::config::{
-    self, ConfigSource, Layer, Loaded, Options, Properties, Report, Severity, SourceFile,
-};
+use capsched::config::{self, ConfigSource, Layer, Loaded, Options, Report, Severity};
 use capsched::queue::Mends;
 use capsched::simulator::{NodeLine, Random, ResourceTypes};
 
+use super::origin::Origin;
 use crate::output::{MOST_OF_A_KIND, Problem, more_of_a_kind, note};
 
 /// Everything that a run needs beside its trace.
@@ -36,106 +34,6 @@ pub(crate) struct Cluster {
     pub(crate) preemption: Option<PreemptionSettings>,
     /// Every property with its place.
     pub(crate) origin: Origin,
-}
-
-/// A value of a setting and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SettingPlace {
-    /// The property that has the value.
-    pub(crate) key: String,
-    /// The value as it is written.
-    pub(crate) value: String,
-    /// The file.
-    pub(crate) file: Option<String>,
-    /// The line in the file, from 1.
-    pub(crate) line: Option<usize>,
-}
-
-impl std::fmt::Display for SettingPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} = {}", self.key, self.value)?;
-        if let (Some(file), Some(line)) = (&self.file, self.line) {
-            write!(f, "  {file}:{line}")?;
-        }
-        Ok(())
-    }
-}
-
-/// The properties of a configuration and the files that they stand in.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Origin {
-    /// Every property with its place.
-    pub(crate) properties: Arc<Properties>,
-    /// The files of the configuration; none for one in memory.
-    pub(crate) files: Arc<Vec<SourceFile>>,
-    /// What a server named instead.
-    served: Option<ServedPlaces>,
-}
-
-/// What a server names of its configuration.
-#[derive(Clone, Debug)]
-pub(crate) struct ServedPlaces {
-    /// Values by the property that they were asked for.
-    pub(crate) places: BTreeMap<String, SettingPlace>,
-    /// Number of resource types.
-    pub(crate) types: usize,
-}
-
-impl Origin {
-    /// Properties and the files that they stand in.
-    pub(crate) fn of_files(properties: Arc<Properties>, files: Arc<Vec<SourceFile>>) -> Self {
-        Self {
-            properties,
-            files,
-            served: None,
-        }
-    }
-
-    /// What a server named.
-    pub(crate) fn of_server(served: ServedPlaces) -> Self {
-        Self {
-            served: Some(served),
-            ..Self::default()
-        }
-    }
-
-    /// Number of resource types that the properties declare, memory and vcores included.
-    pub(crate) fn types(&self) -> usize {
-        if let Some(served) = &self.served {
-            return served.types;
-        }
-        let listed = self.properties.raw("yarn.resource-types").unwrap_or("");
-        let further = listed
-            .split(',')
-            .map(str::trim)
-            .filter(|name| !matches!(*name, "" | "memory" | "memory-mb" | "vcores"));
-        2 + further.count()
-    }
-
-    /// Where a setting stands: its own value or that of the whole scheduler, with file and line.
-    /// Nothing where the default holds.
-    pub(crate) fn place(&self, property: &str) -> Option<SettingPlace> {
-        if let Some(served) = &self.served {
-            return served.places.get(property).cloned();
-        }
-        let setting = property.rsplit('.').next().unwrap_or(property);
-        let shared = format!("yarn.scheduler.capacity.{setting}");
-        let known = |key: &&str| self.properties.raw(key).is_some();
-        let key = [property, &shared].into_iter().find(known)?;
-        let span = self.properties.span(key);
-        let file = span.and_then(|span| Some((self.files.get(span.file)?, span)));
-        Some(SettingPlace {
-            key: key.to_owned(),
-            value: self
-                .properties
-                .raw(key)
-                .unwrap_or_default()
-                .trim()
-                .to_owned(),
-            file: file.as_ref().map(|(file, _)| file.name.clone()),
-            line: file.map(|(file, span)| file.position(span.bytes.start).0),
-        })
-    }
 }
 
 /// What switches the monitor on: with it off, every queue counts as protected.
@@ -258,7 +156,7 @@ const SITE_OF_THE_RUN: &str = "(site of the run)";
 
 /// Another capacity-scheduler.xml on the site of a configuration.
 pub(crate) fn on_site_of(origin: &Origin, conf: &Path, reference: Reference) -> Result<Loaded> {
-    let [site, _] = origin.properties.pairs_with(&[]);
+    let [site, _] = origin.properties().pairs_with(&[]);
     let below = ConfigSource {
         name: SITE_OF_THE_RUN.to_owned(),
         bytes: xml(&site),
@@ -378,14 +276,14 @@ impl Cluster {
             .map(partition)
             .collect();
         let mut cluster = Self {
-            settings: loaded.settings,
+            settings: loaded.settings.clone(),
             types,
             nodes,
             partitions,
             guarantees: Vec::new(),
-            configured: loaded.preemption,
+            configured: loaded.preemption.clone(),
             preemption: None,
-            origin: Origin::of_files(loaded.properties, Arc::new(loaded.report.files)),
+            origin: Origin::of_files(loaded),
         };
         cluster.guarantees = cluster.guarantees_by_queue()?;
         Ok(cluster)
@@ -404,7 +302,7 @@ impl Cluster {
             running: running.then_some(self.settings.scheduler.calculator),
             ..Options::default()
         };
-        config::with_changes(&self.origin.properties, changes, &options)
+        config::with_changes(self.origin.properties(), changes, &options)
     }
 
     /// The same with another configuration, where one is given, and these nodes. Preemption runs where it did.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use capsched::api::{ApplicationId, Finding, Reason, Waiting};
 use capsched::simulator::{LeftJob, Refusal};
@@ -122,9 +123,22 @@ impl Left {
             "jobs": self.jobs,
             "example": self.example,
             "detail": self.finding.detail,
-            "advice": self.finding.reason.advice(),
         })
     }
+}
+
+/// Names the command that tries what helps the first job of a list, on a copy of the run that was recorded; nothing
+/// where no job is left.
+pub(crate) fn pointer(all: &[Left], folder: &Path) -> String {
+    let example = all.iter().map(|left| left.example.as_str());
+    let mut examples = example.filter(|example| !example.is_empty());
+    examples.next().map_or_else(String::new, |job| {
+        format!(
+            "what would help: capsched why {} {}\n",
+            folder.display(),
+            job.escape_debug()
+        )
+    })
 }
 
 /// A block for people: at most `rows` reasons.
@@ -150,8 +164,6 @@ pub(crate) fn block(title: &str, all: &[Left], rows: usize) -> String {
         if let Some(property) = &left.finding.property {
             out.push_str(&wrapped(&format!("set by {property}"), 21));
         }
-        let advice = left.finding.reason.advice();
-        out.push_str(&wrapped(&format!("to do: {advice}"), 21));
     }
     if all.len() > rows {
         let _ = writeln!(out, "and {} more; --json has all", all.len() - rows);

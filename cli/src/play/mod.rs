@@ -10,6 +10,7 @@ mod left;
 mod measured;
 mod nodes;
 mod observe;
+mod origin;
 mod outcome;
 #[cfg(feature = "parquet")]
 mod parquet_jobs;
@@ -24,16 +25,15 @@ mod usage;
 mod verdict;
 
 pub(crate) use cluster::{
-    Cluster, Origin, ServedPlaces, SettingPlace, for_trace, from_sources, on_site_of, refused,
-    sources_of, types_of, types_source,
+    Cluster, for_trace, from_sources, on_site_of, refused, sources_of, types_of, types_source,
 };
 pub(crate) use costs::NamedCosts;
 pub(crate) use figures::{grouped, time, virtual_time};
 pub(crate) use files::{RunFolder, machine};
-pub(crate) use left::block;
-pub(crate) use left::{wrapped, wrapped_to};
+pub(crate) use left::{block, pointer, wrapped, wrapped_to};
 pub(crate) use nodes::{NodeSource, listed, node_source};
 pub(crate) use observe::{CallRefused, Editor, Onlooker, Watched};
+pub(crate) use origin::{Origin, ServedPlaces, SettingPlace, SettingSource};
 pub(crate) use outcome::Outcome;
 pub(crate) use preemption::Preemption;
 pub(crate) use run::{Row, Scene, Timing, progress};

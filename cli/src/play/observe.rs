@@ -284,7 +284,7 @@ impl SettingsEditor for Editor<'_> {
     fn value(&self, property: &str) -> Option<String> {
         self.cluster
             .origin
-            .properties
+            .properties()
             .raw(property)
             .map(str::to_owned)
     }

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::aside;
+use crate::browser;
 use crate::output::{line, put};
 
 /// The page; its marks are replaced by style, library and data.
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// Replace an existing file.
     #[arg(long)]
     force: bool,
+    /// Open it in a browser.
+    #[arg(long, conflicts_with = "json")]
+    open: bool,
     /// Print the data of the charts as JSON and write nothing.
     #[arg(long)]
     json: bool,
@@ -62,6 +66,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             .unwrap_or_else(|| args.run.join("report.html"))
             .display(),
     );
+    if args.open {
+        browser::open(path.as_os_str())?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

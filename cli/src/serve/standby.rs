@@ -126,6 +126,9 @@ pub(super) async fn serve(args: &Args, address: &str, interfaces: Interfaces) ->
     let rm = Arc::clone(&durable.rm);
     let _background = Background::start(Arc::clone(&rm)).context("a thread cannot be started")?;
     let daemon = Daemon::new(Arc::clone(&rm), &options).keeping(&durable);
+    let _waits = daemon
+        .follow_waits()
+        .context("a thread cannot be started")?;
     switch.set(daemon.router());
     tracing::info!("this server leads");
     let machines_end = serve_machines(machines, rm);

@@ -98,7 +98,7 @@ fn head(staged: &Staged, at_ms: u64) -> Result<SnapshotHead> {
         every_beat: staged.timing.every_beat,
         at_ms,
     };
-    head.keep(&cluster.origin.properties);
+    head.keep(cluster.origin.properties());
     let fitted = row.fitted(cluster.settings.clone());
     let sorts = cluster.settings.scheduler.multi_node.policies.is_empty();
     head.scheduler.extend(of_mode(row.mode, sorts));

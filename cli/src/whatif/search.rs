@@ -269,7 +269,7 @@ fn siblings(cluster: &Cluster, key: &str) -> Option<Vec<(String, f64)>> {
     let prefix = "yarn.scheduler.capacity.";
     let path = key.strip_prefix(prefix)?.strip_suffix(".capacity")?;
     let (parent, own) = path.rsplit_once('.')?;
-    let properties = &cluster.origin.properties;
+    let properties = cluster.origin.properties();
     let names = properties.raw(&format!("{prefix}{parent}.queues"))?;
     let names = names.split(',').map(str::trim);
     let siblings = names.filter(|name| !name.is_empty() && *name != own);

@@ -11,7 +11,7 @@ use super::Answer;
 use super::groups::{Group, Groups};
 use super::jobs::{Job, Jobs};
 use super::preempted::RoundSpan;
-use crate::play::Origin;
+use crate::play::{Origin, SettingSource};
 
 /// Version of the form; it grows when a field changes its meaning or goes.
 const VERSION: u32 = 1;
@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 pub(super) fn of_app(answer: &Answer<'_>, origin: &Origin) -> Value {
     let refused = answer.course.refused.iter();
     let refused = refused.map(|refused| {
-        json!({"at_ms": refused.at_ms, "why": finding(&refused.finding, origin),
+        json!({"at_ms": refused.at_ms, "why": finding(&refused.finding, (origin, &answer.job.queue)),
             "would_help": steps(&refused.steps)})
     });
     json!({
@@ -30,7 +30,7 @@ pub(super) fn of_app(answer: &Answer<'_>, origin: &Origin) -> Value {
         "waits": answer.now.as_ref().map(|now| explanation(now, origin)),
         "would_help": steps(&answer.steps),
         "refused": refused.collect::<Vec<Value>>(),
-        "timeline": timeline(&answer.course.timeline, origin),
+        "timeline": timeline(&answer.course.timeline, (origin, &answer.job.queue)),
         "preemption_timeline": answer.course.rounds.iter().map(rounds).collect::<Vec<Value>>(),
         "preemption_took": answer.taken.iter().map(|taken| json!({
             "rule": taken.reason.name(), "containers": taken.containers,
@@ -132,8 +132,8 @@ pub(super) fn explanation(app: &Explanation, origin: &Origin) -> Value {
         "priority": app.priority,
         "stage": stage(app.stage),
         "containers": app.containers(),
-        "dominant": app.dominant().map(|found| finding(found, origin)),
-        "secondary": secondary.map(|found| finding(found, origin)).collect::<Vec<Value>>(),
+        "dominant": app.dominant().map(|found| finding(found, (origin, &app.queue))),
+        "secondary": secondary.map(|found| finding(found, (origin, &app.queue))).collect::<Vec<Value>>(),
         "keys": app.keys.iter().map(|of| key(of, origin.types())).collect::<Vec<Value>>(),
         "position": app.position.as_ref().map(position),
         "preemption": app.preemption.as_ref().map(verdict),
@@ -170,19 +170,17 @@ fn position(position: &Position) -> Value {
     })
 }
 
-/// A reason with its evidence.
-pub(super) fn finding(found: &Finding, origin: &Origin) -> Value {
-    let place = found
-        .property
-        .as_ref()
-        .and_then(|property| origin.place(property));
+/// A reason with its evidence, for an application of a leaf.
+pub(super) fn finding(found: &Finding, (origin, leaf): (&Origin, &str)) -> Value {
+    let property = found.property.as_deref();
+    let source = property.and_then(|property| origin.source(property, leaf));
     json!({
         "reason": found.reason.token(),
         "tier": found.reason.tier(),
         "detail": found.detail,
         "property": found.property,
-        "set_by": place.map(|place| json!({"property": place.key, "value": place.value,
-            "file": place.file, "line": place.line})),
+        "source": source.as_ref().map(|source| &source.word),
+        "set_by": source.as_ref().map(SettingSource::place_json),
         "evidence": evidence(&found.evidence),
     })
 }
@@ -207,13 +205,13 @@ fn evidence(shown: &Evidence) -> Value {
     })
 }
 
-fn timeline(timeline: &Timeline, origin: &Origin) -> Vec<Value> {
+fn timeline(timeline: &Timeline, of: (&Origin, &str)) -> Vec<Value> {
     let span = |span: &WaitSpan| {
         json!({
             "from_ms": span.from_ms,
             "to_ms": span.to_ms,
             "containers": span.containers,
-            "why": span.finding.as_ref().map(|found| finding(found, origin)),
+            "why": span.finding.as_ref().map(|found| finding(found, of)),
         })
     };
     timeline.spans().iter().map(span).collect()

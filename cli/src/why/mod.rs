@@ -155,6 +155,8 @@ fn exit(problem: bool) -> ExitCode {
 struct About {
     types: Vec<Arc<str>>,
     origin: Origin,
+    /// The clock of a server, from which moments are told; nothing in virtual time.
+    now_ms: Option<u64>,
 }
 
 /// Everything about one application.
@@ -222,11 +224,22 @@ pub(crate) fn text_at(stage: &Stage, job: &Job, at_ms: u64) -> Result<String> {
     Ok(shown::of_app(&answer, &stage.about()))
 }
 
+impl About {
+    /// A moment: in virtual time, or before the present of a server.
+    fn moment(&self, ms: u64) -> String {
+        match self.now_ms {
+            None => virtual_time(ms),
+            Some(now_ms) => format!("{} ago", virtual_time(now_ms.saturating_sub(ms))),
+        }
+    }
+}
+
 impl Stage {
     fn about(&self) -> About {
         About {
             types: self.types(),
             origin: self.origin(),
+            now_ms: None,
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use capsched::api::Timeline;
 
 use super::followed::Course;
 use super::groups::Groups;
@@ -48,8 +47,8 @@ fn listed(args: &WhyArgs, server: &LiveServer) -> Result<ExitCode> {
 }
 
 fn of_app(args: &WhyArgs, server: &LiveServer, app: &ServedApp) -> Result<ExitCode> {
-    let (now_ms, job) = (first(server)?, job(app));
-    let (answer, about) = answer(&job, now_ms, server.why(app.id)?);
+    let job = job(app);
+    let (answer, about) = answer(&job, server.why(app.id)?);
     if args.json {
         line(json::of_app(&answer, &about.origin));
     } else {
@@ -81,8 +80,8 @@ pub(super) fn why_not(args: &WhyNotArgs, address: &str, rest: &[String]) -> Resu
 /// The answer about an application of a server, for the screen.
 #[cfg(feature = "top")]
 pub(crate) fn text(server: &LiveServer, job: &Job) -> Result<String> {
-    let (job, now_ms) = (job_again(server, job)?, first(server)?);
-    let (answer, about) = answer(&job, now_ms, server.why(job.app)?);
+    let job = job_again(server, job)?;
+    let (answer, about) = answer(&job, server.why(job.app)?);
     Ok(shown::of_server(&answer, &about))
 }
 
@@ -92,14 +91,14 @@ fn job_again(server: &LiveServer, known: &Job) -> Result<Job> {
     Ok(job(&server.find(&known.app.to_string())?))
 }
 
-fn answer(job: &Job, at_ms: u64, served: ServedWhy) -> (Answer<'_>, About) {
+fn answer(job: &Job, served: ServedWhy) -> (Answer<'_>, About) {
     let answer = Answer {
         job,
-        at_ms,
+        at_ms: served.at_ms,
         now: served.explanation,
         steps: served.steps,
         course: Course {
-            timeline: Timeline::default(),
+            timeline: served.timeline,
             rounds: Vec::new(),
             refused: Vec::new(),
         },
@@ -107,10 +106,11 @@ fn answer(job: &Job, at_ms: u64, served: ServedWhy) -> (Answer<'_>, About) {
     };
     let about = About {
         origin: Origin::of_server(ServedPlaces {
-            places: served.places,
+            sources: served.sources,
             types: served.types.len(),
         }),
         types: served.types,
+        now_ms: Some(served.at_ms),
     };
     (answer, about)
 }

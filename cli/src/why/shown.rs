@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use capsched::api::{
     Evidence, Explanation, Finding, Holder, KeyOnNode, NextStep, NodeName, Position, Reason,
-    Timeline, WaitSpan, amounts,
+    WaitSpan, amounts,
 };
 use std::sync::Arc;
 
@@ -37,16 +37,16 @@ pub(super) fn of_app(answer: &Answer<'_>, about: &About) -> String {
     );
     for refused in &answer.course.refused {
         let _ = writeln!(out, "\nrefused at {}", virtual_time(refused.at_ms));
-        out.push_str(&finding(&refused.finding, &about.origin));
+        out.push_str(&finding(&refused.finding, (&about.origin, &job.queue)));
         out.push_str(&helps(&refused.steps, Some(refused.finding.reason)));
     }
     if let Some(now) = &answer.now {
         let _ = writeln!(out, "\nat {} it waits for", virtual_time(answer.at_ms));
         let spans = answer.course.timeline.spans();
-        out.push_str(&waits(now, spans.last().map(|span| span.from_ms), about));
+        out.push_str(&waits(now, since(spans), about));
         out.push_str(&helps(&answer.steps, reason_of(now)));
     }
-    out.push_str(&timeline(&answer.course.timeline, answer.at_ms));
+    out.push_str(&timeline(answer, about));
     out.push_str(&shown_rounds::rounds(&answer.course.rounds, answer.at_ms));
     out.push_str(&shown_rounds::taken(&answer.taken, &about.types));
     out
@@ -74,11 +74,13 @@ pub(super) fn of_server(answer: &Answer<'_>, about: &About) -> String {
     match &answer.now {
         Some(now) => {
             out.push_str("\nit waits for\n");
-            out.push_str(&waits(now, None, about));
+            let spans = answer.course.timeline.spans();
+            out.push_str(&waits(now, since(spans), about));
             out.push_str(&helps(&answer.steps, reason_of(now)));
         }
         None => out.push_str("\nit waits for nothing now\n"),
     }
+    out.push_str(&timeline(answer, about));
     out
 }
 
@@ -97,6 +99,12 @@ fn life(job: &Job) -> String {
     said
 }
 
+/// Begin of the wait that goes on.
+fn since(spans: &[WaitSpan]) -> Option<u64> {
+    let last = spans.last().filter(|span| span.finding.is_some());
+    last.map(|span| span.from_ms)
+}
+
 /// What an application waits for now, and since when where that is known.
 fn waits(now: &Explanation, since_ms: Option<u64>, about: &About) -> String {
     let types = &about.types;
@@ -107,9 +115,9 @@ fn waits(now: &Explanation, since_ms: Option<u64>, about: &About) -> String {
     }
     out.push('\n');
     if let Some(found) = now.dominant() {
-        out.push_str(&finding(found, &about.origin));
+        out.push_str(&finding(found, (&about.origin, &now.queue)));
         if let Some(since_ms) = since_ms {
-            out.push_str(&labelled("since", &virtual_time(since_ms)));
+            out.push_str(&labelled("since", &about.moment(since_ms)));
         }
     }
     let others = now.secondary();
@@ -117,14 +125,17 @@ fn waits(now: &Explanation, since_ms: Option<u64>, about: &About) -> String {
         out.push_str("\nalso, once that clears\n");
     }
     for other in others {
-        out.push_str(&finding(other, &about.origin));
+        out.push_str(&finding(other, (&about.origin, &now.queue)));
     }
     out.push('\n');
     if let Some(position) = &now.position {
         out.push_str(&labelled("order", &order(position)));
     }
     if let Some(verdict) = &now.preemption {
-        out.push_str(&labelled("preemption", &shown_rounds::sentence(verdict)));
+        out.push_str(&labelled(
+            "preemption",
+            &shown_rounds::sentence(verdict, about.now_ms),
+        ));
     }
     out
 }
@@ -152,18 +163,18 @@ fn helps(steps: &[NextStep], reason: Option<Reason>) -> String {
     out
 }
 
-/// A reason with its evidence.
-fn finding(found: &Finding, origin: &Origin) -> String {
+/// A reason with its evidence, for an application of a leaf.
+fn finding(found: &Finding, (origin, leaf): (&Origin, &str)) -> String {
     let mut out = format!("  {}\n", found.reason);
     out.push_str(&wrapped(&found.detail, 4));
     let shown = &found.evidence;
     if let Some(property) = &found.property {
-        let place = origin.place(property);
-        let place = place.map_or_else(
+        let source = origin.source(property, leaf);
+        let text = source.map_or_else(
             || format!("{property} (default)"),
-            |place| place.to_string(),
+            |source| source.text(property),
         );
-        out.push_str(&labelled("set by", &place));
+        out.push_str(&labelled("set by", &text));
     }
     out.push_str(&figures(shown));
     if !shown.holders.is_empty() {
@@ -242,7 +253,8 @@ fn labelled(label: &str, text: &str) -> String {
 }
 
 /// What the application waited for, as a sentence and as a table.
-fn timeline(timeline: &Timeline, at_ms: u64) -> String {
+fn timeline(answer: &Answer<'_>, about: &About) -> String {
+    let timeline = &answer.course.timeline;
     let waited: Vec<&WaitSpan> = timeline
         .spans()
         .iter()
@@ -252,19 +264,25 @@ fn timeline(timeline: &Timeline, at_ms: u64) -> String {
         return String::new();
     }
     let mut out = format!("\n{}", wrapped(&sentence(&waited), 0));
-    out.push_str("\n      from          for  containers  reason\n");
+    // Ages are longer than moments of virtual time.
+    let from = if about.now_ms.is_some() { 14 } else { 10 };
+    let _ = writeln!(out, "\n{:>from$}          for  containers  reason", "from");
     for span in waited.iter().take(SPANS) {
         let Some(found) = &span.finding else { continue };
-        let open = if span.to_ms == at_ms { " (still)" } else { "" };
+        let open = if span.to_ms == answer.at_ms {
+            " (still)"
+        } else {
+            ""
+        };
         let _ = writeln!(
             out,
-            "{:>10} {:>12} {:>11}  {}{open}",
-            virtual_time(span.from_ms),
+            "{:>from$} {:>12} {:>11}  {}{open}",
+            about.moment(span.from_ms),
             virtual_time(span.length_ms()),
             grouped(span.containers),
             found.reason
         );
-        out.push_str(&wrapped(&found.detail, 37));
+        out.push_str(&wrapped(&found.detail, from + 27));
     }
     if waited.len() > SPANS {
         let _ = writeln!(out, "and {} more; --json has all", waited.len() - SPANS);

@@ -13,8 +13,8 @@ use crate::play::{grouped, virtual_time};
 /// Spans that are shown.
 const SPANS: usize = 20;
 
-/// What a round did for an application, in one sentence.
-pub(super) fn sentence(verdict: &AppVerdict) -> String {
+/// What a round did for an application, in one sentence. `now_ms`: the clock of a server; nothing in virtual time.
+pub(super) fn sentence(verdict: &AppVerdict, now_ms: Option<u64>) -> String {
     let mut said = format!("{}: {}", verdict.token(), verdict.reason.meaning());
     if !verdict.queues.is_empty() {
         let gives = matches!(
@@ -34,7 +34,11 @@ pub(super) fn sentence(verdict: &AppVerdict) -> String {
             let _ = write!(said, ", by the rule {}", rules.join(" and "));
         }
         if let Some(until_ms) = first.until_ms {
-            let _ = write!(said, ", killed from {} on", virtual_time(until_ms));
+            let when = match now_ms {
+                None => format!("from {} on", virtual_time(until_ms)),
+                Some(now_ms) => format!("in {}", virtual_time(until_ms.saturating_sub(now_ms))),
+            };
+            let _ = write!(said, ", killed {when}");
         }
     }
     said
@@ -57,7 +61,7 @@ pub(super) fn rounds(spans: &[RoundSpan], at_ms: u64) -> String {
             grouped(u64::try_from(span.containers).unwrap_or(u64::MAX)),
             span.verdict.token()
         );
-        let said = sentence(&span.verdict);
+        let said = sentence(&span.verdict, None);
         let said = said.split_once(": ").map_or("", |(_, said)| said);
         out.push_str(&wrapped(said, 37));
     }

@@ -69,9 +69,7 @@ impl Stage {
     pub(crate) fn origin(&self) -> Origin {
         match self {
             Self::Run(staged) => staged.cluster.origin.clone(),
-            Self::Snapshot(_, _, loaded) => {
-                Origin::of_files(Arc::clone(&loaded.properties), Arc::default())
-            }
+            Self::Snapshot(_, _, loaded) => Origin::of_properties(loaded.as_ref().clone()),
         }
     }
 

@@ -48,13 +48,17 @@ struct Live {
 }
 
 fn live() -> Live {
-    let folder = tempfile::tempdir().unwrap();
+    live_with(tempfile::tempdir().unwrap(), &[])
+}
+
+/// The same with further arguments.
+fn live_with(folder: tempfile::TempDir, more: &[&str]) -> Live {
     let tokens = file(folder.path(), "tokens", TOKENS);
     let ann = file(folder.path(), "ann", "secret-of-ann\n");
     let bob = file(folder.path(), "bob", "secret-of-bob");
     let conf = "configs/capacity-scheduler/demo.xml";
-    let server =
-        Server::of(&["serve", "--conf", conf, "--tokens", &tokens]).with_token("secret-of-ann");
+    let args = [&["serve", "--conf", conf, "--tokens", &tokens][..], more].concat();
+    let server = Server::of(&args).with_token("secret-of-ann");
     let given = server.post("/ws/v1/cluster/apps/new-application", &Value::Null);
     let given: Value = serde_json::from_str(&given.1).unwrap();
     let submission = json!({
@@ -118,6 +122,99 @@ fn a_token_that_holds_opens_the_reasons_of_a_server() {
     }
     let (code, _, err) = typed(&[&["why", url, "nobody"], &ann[..]].concat());
     assert!(code == 1 && err.contains("no application nobody"), "{err}");
+}
+
+#[test]
+fn waits_of_a_server_are_shown_with_their_begin() {
+    let live = live();
+    let words = [
+        "why",
+        live.url.as_str(),
+        "etl",
+        "--token",
+        live.ann.as_str(),
+    ];
+    // The server looks about once a second; a wait has a length from the second look on.
+    let waited = || {
+        let (_, text, err) = typed(&words);
+        text.contains("waited ").then_some(text).ok_or(err)
+    };
+    let mut found = waited();
+    for _ in 0..200 {
+        if found.is_ok() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        found = waited();
+    }
+    let text = found.unwrap();
+    for part in [" ago", "(still)", "since"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let found = document(&words);
+    let span = &found["timeline"][0];
+    let reason = &found["waits"]["dominant"]["reason"];
+    assert_eq!(&span["why"]["reason"], reason, "{found}");
+    assert!(span["why"]["source"].is_string() || span["why"]["property"].is_null());
+}
+
+#[test]
+fn a_configuration_is_applied_listed_and_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("state").to_str().unwrap().to_owned();
+    let live = live_with(folder, &["--data", &data]);
+    let url = live.url.as_str();
+    let root = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../configs/capacity-scheduler/demo.xml"
+    );
+    let text = std::fs::read_to_string(root).unwrap();
+    let same = file(live.folder.path(), "same.xml", &text);
+    let key = "yarn.scheduler.capacity.maximum-applications";
+    let property =
+        format!("<property><name>{key}</name><value>77</value></property></configuration>");
+    let changed = text.replace("</configuration>", &property);
+    let new = file(live.folder.path(), "new.xml", &changed);
+    let capacity = "<property><name>yarn.scheduler.capacity.root.prod.capacity</name><value>95</value></property>";
+    let wrong = text.replace("</configuration>", &format!("{capacity}</configuration>"));
+    let wrong = file(live.folder.path(), "wrong.xml", &wrong);
+    let yarn = ["--token", live.ann.as_str()];
+    let of = |words: &[&str]| typed(&[&["conf"], words, &yarn[..]].concat());
+    let json = |words: &[&str]| document(&[&["conf"], words, &yarn[..]].concat());
+
+    let (code, out, err) = of(&["apply", url, &same]);
+    assert!(code == 0 && out.contains("nothing to change"), "{out}{err}");
+    let (code, out, _) = of(&["apply", url, &new, "--dry-run"]);
+    assert!(code == 0 && out.contains("nothing was changed"), "{out}");
+    let (code, out, _) = of(&["apply", url, &wrong]);
+    assert!(
+        code == 1 && out.contains("refused, version 1 stays"),
+        "{out}"
+    );
+    let (code, _, err) = of(&["apply", url, &new, "--check-index", "7"]);
+    assert!(code == 1 && err.contains('7'), "{err}");
+    assert_eq!(json(&["history", url])["present"], 1);
+    let applied = json(&["apply", url, &new]);
+    assert_eq!(
+        (&applied["before"], &applied["version"]),
+        (&json!(1), &json!(2)),
+        "{applied}"
+    );
+    assert_eq!(applied["updates"], json!({key: "77"}));
+    let (code, out, _) = of(&["history", url]);
+    let rows = ["       2  ", "holds", "update", "maximum-applications = 77"];
+    for part in rows {
+        assert!(code == 0 && out.contains(part), "{part}: {out}");
+    }
+    let (code, _, err) = of(&["rollback", url, "1", "--check-index", "1"]);
+    assert!(code == 1 && err.contains("412"), "{err}");
+    let back = json(&["rollback", url, "1"]);
+    assert_eq!(back["updates"], json!({key: null}), "{back}");
+    let history = json(&["history", url]);
+    assert_eq!(history["present"], back["version"]);
+    assert_eq!(history["entries"][0]["kind"], "rollback", "{history}");
+    let (code, _, err) = of(&["rollback", url, "99"]);
+    assert!(code == 1 && err.contains("99"), "{err}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::{self, folder, generated, run};
-use crate::{job, recorded, recorded_jobs, site_of_full_rounds};
+use crate::{job, recorded, recorded_jobs, recorded_under, site_of_full_rounds};
 
 fn why(out: &Path, rest: &[&str]) -> (i32, String, String) {
     run(&[&["why", out.to_str().unwrap()][..], rest].concat())
@@ -45,6 +45,94 @@ fn an_application_that_waits_has_a_reason_with_figures_and_the_line_of_the_setti
     }
     let (_, other, _) = why(&out, &["3", "--at", "10s"]);
     assert_eq!(other, text);
+}
+
+/// What is set, the queue, the reason, where the value comes from, and the key that has it.
+const SOURCES: [(&str, &str, &str, &str, &str); 5] = [
+    (
+        "root.a.auto-queue-creation-v2.leaf-template.maximum-am-resource-percent=0.1",
+        "root.a.new",
+        "AM_LIMIT_QUEUE",
+        "TEMPLATE_V2",
+        "root.a.auto-queue-creation-v2.leaf-template.maximum-am-resource-percent",
+    ),
+    (
+        "root.a.maximum-capacity=50",
+        "root.a.new",
+        "QUEUE_MAX_CAPACITY",
+        "QUEUE",
+        "root.a.maximum-capacity",
+    ),
+    (
+        "max-parallel-apps=1",
+        "root.a.new",
+        "MAX_PARALLEL_APPS",
+        "GLOBAL",
+        "max-parallel-apps",
+    ),
+    (
+        "root.m.maximum-capacity=100",
+        "root.m",
+        "AM_LIMIT_QUEUE",
+        "DEFAULT",
+        "",
+    ),
+    (
+        "root.a.auto-queue-creation-v2.template.maximum-capacity=100",
+        "root.a.new",
+        "AM_LIMIT_QUEUE",
+        "DERIVED",
+        "",
+    ),
+];
+
+#[test]
+fn the_source_of_a_limit_of_a_created_queue_is_named_with_its_line() {
+    for (at, (set, queue, reason, word, key)) in SOURCES.into_iter().enumerate() {
+        let set = set.split_once('=').unwrap();
+        let base = [
+            ("root.queues", "a,m"),
+            ("root.a.capacity", "50"),
+            ("root.a.auto-queue-creation-v2.enabled", "true"),
+            ("root.m.capacity", "50"),
+        ];
+        let lines = [set].into_iter().chain(base).map(|(name, value)| {
+            format!("<property><name>yarn.scheduler.capacity.{name}</name><value>{value}</value></property>\n")
+        });
+        let conf = format!(
+            "<configuration>\n{}</configuration>\n",
+            lines.collect::<String>()
+        );
+        // One job fills its queue, or the masters of twelve do.
+        let jobs: Vec<String> = match reason {
+            "QUEUE_MAX_CAPACITY" => vec![job("j11", 0, queue, 20, 500)],
+            _ => (0..12)
+                .map(|n| job(&format!("j{n}"), 0, queue, 1, 500))
+                .collect(),
+        };
+        let name = format!("why-source-{at}");
+        let (out, _) = recorded_under(&name, &conf, (&jobs, &[]));
+        let found = json(&out, &["j11", "--at", "10s"]);
+        let dominant = &found["waits"]["dominant"];
+        assert_eq!(dominant["reason"], reason, "{found}");
+        assert_eq!(dominant["source"], word, "{found}");
+        let (_, text, _) = why(&out, &["j11", "--at", "10s"]);
+        if key.is_empty() {
+            assert!(dominant["set_by"].is_null(), "{found}");
+            let said = if word == "DEFAULT" {
+                "(default)"
+            } else {
+                "(from other settings)"
+            };
+            assert!(text.contains(said), "{said}: {text}");
+        } else {
+            let property = format!("yarn.scheduler.capacity.{key}");
+            assert_eq!(dominant["set_by"]["property"], property, "{found}");
+            assert_eq!(dominant["set_by"]["value"], set.1, "{found}");
+            assert_eq!(dominant["set_by"]["line"], 2, "{found}");
+            assert!(text.contains("capacity-scheduler.xml:2"), "{text}");
+        }
+    }
 }
 
 #[test]

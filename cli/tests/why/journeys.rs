@@ -139,6 +139,26 @@ fn modes_are_compared_and_a_gate_decides() {
     for mode in ["heartbeat", "asynchronous", "global"] {
         assert!(text.contains(mode), "{mode}: {text}");
     }
+    let gate = "capsched compare t.jsonl --modes heartbeat,global --conf conf/capacity-scheduler.xml \
+                --nodes 2x10GiB,10vcores --seed 7 --base runs/cmp --fail-if";
+    let (code, _, err) = typed(&at, &format!("{gate} global.allocations<base"));
+    assert_eq!(code, 0, "{err}");
+    let (code, _, err) = typed(
+        &at,
+        &format!("{gate} longest_wait_ms>=1.0*base.longest_wait_ms"),
+    );
+    assert_eq!(code, 1, "{err}");
+    for column in ["heartbeat has", "global has"] {
+        assert!(err.contains(column), "{column}: {err}");
+    }
+    let (code, _, err) = typed(&at, &format!("{gate} global.speed>1"));
+    assert!(code == 1 && err.contains("no figure `speed`"), "{err}");
+    let without = gate.replace(" --base runs/cmp", "");
+    let (code, _, err) = typed(&at, &format!("{without} p99>base"));
+    assert!(code == 2 && err.contains("--base"), "{err}");
+    let elsewhere = gate.replace("runs/cmp", "runs/last");
+    let (code, _, err) = typed(&at, &format!("{elsewhere} p99>base"));
+    assert!(code == 2 && err.contains("compare.json"), "{err}");
     let gate = "capsched hist runs/cmp/global --fail-if";
     assert_eq!(typed(&at, &format!("{gate} p99>1000s")).0, 0);
     let (code, _, err) = typed(&at, &format!("{gate} p99>0ns"));
@@ -240,6 +260,51 @@ fn latencies_become_files_and_a_run_becomes_a_page() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
     let (code, _, err) = typed(&at, "capsched report runs/last");
     assert!(code == 2 && err.contains("--force"), "{err}");
+}
+
+/// A browser that writes down what it is to open.
+#[cfg(unix)]
+fn browser(at: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = at.join("browser");
+    fs::write(&path, "#!/bin/sh\necho \"$1\" >> opened\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[cfg(unix)]
+#[test]
+fn pages_are_opened_in_the_browser_that_is_named() {
+    let at = recorded("journey-open");
+    let opened = |words: &[&str], program: &Path| {
+        let output = command(words)
+            .current_dir(&at)
+            .env("BROWSER", program)
+            .output();
+        captured(&output.unwrap())
+    };
+    let own = browser(&at);
+    let (code, _, err) = opened(&["open", "runs/last"], &own);
+    assert!(
+        code == 1 && err.contains("capsched report runs/last"),
+        "{err}"
+    );
+    for words in [
+        &["report", "runs/last", "--open"][..],
+        &["open", "runs/last"],
+        &["open"],
+        &["open", "http://rm:1/"],
+    ] {
+        let (code, _, err) = opened(words, &own);
+        assert_eq!(code, 0, "{words:?}: {err}");
+    }
+    let seen = fs::read_to_string(at.join("opened")).unwrap();
+    let page = at.join("runs/last/report.html").canonicalize().unwrap();
+    let page = page.to_str().unwrap();
+    let wanted = [page, page, "http://127.0.0.1:8088/ui/", "http://rm:1/ui/"];
+    assert_eq!(seen.lines().collect::<Vec<_>>(), wanted);
+    let (code, _, err) = opened(&["open"], Path::new("/nowhere/browser"));
+    assert!(code == 2 && err.contains("BROWSER"), "{err}");
 }
 
 #[test]

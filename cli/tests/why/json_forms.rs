@@ -12,8 +12,18 @@ use serde_json::Value;
 /// Commands without `--json`, and what they print.
 const OTHERS: [(&str, &str); 1] = [("completions", "a script for a shell")];
 
-/// Commands whose `--json` is tried by tests of their own: they need a JDK or a server, or do not end.
-const ELSEWHERE: [&str; 5] = ["app", "hadoop-demo", "node-agent", "router", "serve"];
+/// Commands whose `--json` is tried by tests of their own: they need a JDK, a server or a browser, or do not end.
+const ELSEWHERE: [&str; 9] = [
+    "app",
+    "conf apply",
+    "conf history",
+    "conf rollback",
+    "hadoop-demo",
+    "node-agent",
+    "open",
+    "router",
+    "serve",
+];
 
 /// Commands that print one object a line.
 const LINES: [&str; 1] = ["parity"];
@@ -117,6 +127,8 @@ fn lines() -> Vec<(&'static str, String)> {
         ),
         ("why", "why RUN".to_owned()),
         ("why", "why RUN 1".to_owned()),
+        ("why", "why RUN 1 --at 2s".to_owned()),
+        ("why", "why RUN --at 2s".to_owned()),
         ("why-not", "why-not RUN 1 node0 --at 2s".to_owned()),
         ("whatif", "whatif RUN --nodes +1".to_owned()),
         (
@@ -131,6 +143,12 @@ fn lines() -> Vec<(&'static str, String)> {
         ),
         ("conf convert", "conf convert @fair.xml".to_owned()),
         ("hist", "hist RUN".to_owned()),
+        ("hist", "hist RUN RUN --shares --stalls 2".to_owned()),
+        ("check", "check CONF --cluster 2x8GiB,8vcores".to_owned()),
+        (
+            "conf diff",
+            "conf diff CONF CONF --cluster 2x8GiB,8vcores".to_owned(),
+        ),
         ("top", "top RUN".to_owned()),
         ("report", "report RUN".to_owned()),
         ("parity", "parity PARITY".to_owned()),
@@ -187,12 +205,71 @@ fn assert_form(name: &str, text: &str) {
             .as_object()
             .unwrap_or_else(|| panic!("{name}: no object"));
         assert!(!members.is_empty(), "{name}");
+        let all = [FORMS, pages[0], pages[1]].concat();
+        assert_named(name, &value, ("", &all));
         for member in members.keys() {
             let shown = format!("`{member}`");
             let quoted = format!("\"{member}\"");
             let is_named = described.contains(&shown) || described.contains(&quoted);
             assert!(is_named, "{name}: {member} is not in the reference");
         }
+    }
+}
+
+/// Members whose own members are data: paths, labels, types, columns, properties, reasons.
+const MAPS: [&str; 27] = [
+    "capacity_scheduler",
+    "clamped",
+    "conflicts",
+    "dropped",
+    "first_container_ms_by_queue",
+    "guaranteed",
+    "guaranteed_fraction",
+    "guessed",
+    "ignored",
+    "latency_ns_by_phase",
+    "lost",
+    "maximum",
+    "maximum_fraction",
+    "nodes_short_of",
+    "outcomes",
+    "partitions",
+    "queues",
+    "reasons",
+    "resources",
+    "size",
+    "spread",
+    "updates",
+    "users",
+    "utilisation",
+    "violations_by_invariant",
+    "waiting_application_rounds",
+    "yarn_site",
+];
+
+/// Every member at every depth is named by the reference, but for keys that are data.
+fn assert_named(command: &str, value: &Value, (member, described): (&str, &str)) {
+    match value {
+        Value::Array(all) => {
+            for one in all {
+                assert_named(command, one, (member, described));
+            }
+        }
+        Value::Object(all) => {
+            for (name, one) in all {
+                let is_named = [format!("`{name}`"), format!("\"{name}\"")]
+                    .iter()
+                    .any(|shown| described.contains(shown));
+                let is_data = MAPS.contains(&member);
+                assert!(
+                    is_named || is_data,
+                    "{command}: {name} in {member} is not in the reference"
+                );
+                let below = if is_data && !is_named { "" } else { name };
+                assert_named(command, one, (below, described));
+            }
+        }
+        _ => {}
     }
 }
 

@@ -5,6 +5,7 @@
 mod explained;
 mod journeys;
 mod json_forms;
+mod left;
 mod pictures;
 mod plans;
 mod questions;
@@ -75,12 +76,21 @@ pub(crate) fn site_of_full_rounds(name: &str) -> PathBuf {
 
 /// A run of jobs on two nodes under the configuration of these tests.
 pub(crate) fn recorded_jobs(name: &str, jobs: &[String], more: &[&str]) -> (PathBuf, PathBuf) {
+    recorded_under(name, CONF, (jobs, more))
+}
+
+/// The same under another configuration.
+pub(crate) fn recorded_under(
+    name: &str,
+    text: &str,
+    (jobs, more): (&[String], &[&str]),
+) -> (PathBuf, PathBuf) {
     let folder = folder(name);
     let (conf, trace) = (
         folder.join("capacity-scheduler.xml"),
         folder.join("trace.jsonl"),
     );
-    fs::write(&conf, CONF).unwrap();
+    fs::write(&conf, text).unwrap();
     let head = "{\"capsched\":\"trace\",\"version\":1,\"types\":[\"memory-mb\",\"vcores\"]}\n";
     fs::write(&trace, format!("{head}{}", jobs.concat())).unwrap();
     let out = folder.join("run");

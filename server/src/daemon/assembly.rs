@@ -1,6 +1,7 @@
 //! A resource manager with all that is around it.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use axum::{Extension, Router};
@@ -10,7 +11,7 @@ use super::routes::{Parts, router};
 use crate::conf::MutableConf;
 use crate::health::{Check, Health};
 use crate::metrics::{Metrics, StoreFigures, StoreWatch};
-use crate::page::{Page, PendingWatch};
+use crate::page::{Page, PendingWatch, WaitsFollower};
 use crate::rest::{self, Shared};
 use crate::rm::ResourceManager;
 use crate::security::{Access, Authority};
@@ -81,6 +82,16 @@ impl Daemon {
     #[must_use]
     pub fn health(&self) -> &Health {
         &self.health
+    }
+
+    /// Starts to follow what applications wait for, until what is returned is dropped. Without it, timelines have
+    /// what was seen when somebody asked.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a thread.
+    pub fn follow_waits(&self) -> io::Result<WaitsFollower> {
+        WaitsFollower::start(Arc::clone(&self.pending))
     }
 
     /// All of its routes.

@@ -225,8 +225,8 @@ impl Row {
             allocated_mb: 0,
             running_containers: app.placed_ms.len(),
             pending_containers: waits.map_or(0, |one| one.containers),
-            reason: waits.map(|one| one.reason.token()),
-            detail: waits.map(|one| one.detail.to_string()),
+            reason: waits.map(|one| one.finding.reason.token()),
+            detail: waits.map(|one| one.finding.detail.clone()),
         }
     }
 }

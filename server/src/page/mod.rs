@@ -12,7 +12,9 @@ mod latency;
 mod nodes;
 mod pending;
 mod snapshot;
+mod timelines;
 mod trial;
+mod waits_follower;
 mod why;
 mod why_not;
 
@@ -30,6 +32,7 @@ use crate::security::{Access, Identity};
 #[cfg(feature = "grpc")]
 pub(crate) use event_text::described;
 pub use pending::{PendingByReason, PendingSum, PendingWatch};
+pub use waits_follower::WaitsFollower;
 
 /// What the routes of the page share.
 #[derive(Clone, Debug)]

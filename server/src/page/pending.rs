@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use capsched::api::{ApplicationId, Reason, Waiting};
+use capsched::api::{ApplicationId, Finding, Reason, Timeline, Waiting};
 use capsched::explain::WaitExplainer;
 use capsched::id::AppSlot;
 use capsched::snapshot::{Snapshot, State};
-use capsched::sync::Mutex;
+use capsched::sync::{Mutex, MutexGuard};
 
+use super::timelines::Timelines;
 use crate::rm::ResourceManager;
 
 /// Shortest time between two looks, in ms.
@@ -21,9 +22,7 @@ const SHARE: u64 = 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingByReason {
     /// The reason of the lowest tier, and of most containers there.
-    pub reason: Reason,
-    /// What is asked, used and allowed, as a sentence.
-    pub detail: Arc<str>,
+    pub finding: Finding,
     /// All containers that wait.
     pub containers: u64,
 }
@@ -51,8 +50,9 @@ pub struct Pending {
 pub struct PendingWatch {
     rm: Arc<ResourceManager>,
     last: Mutex<Look>,
-    /// Held while a look is taken.
-    looking: Mutex<()>,
+    timelines: Mutex<Timelines>,
+    /// Held while a look is taken; when the next one is due that nobody asks for.
+    looking: Mutex<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +68,7 @@ impl PendingWatch {
         Self {
             rm,
             last: Mutex::default(),
+            timelines: Mutex::default(),
             looking: Mutex::default(),
         }
     }
@@ -75,6 +76,22 @@ impl PendingWatch {
     fn last(&self, now_ms: u64) -> Option<Arc<Pending>> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.seen.clone().filter(|_| now_ms < last.again_ms)
+    }
+
+    fn timelines(&self) -> MutexGuard<'_, Timelines> {
+        self.timelines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What an application waited for, from look to look; the last reason holds up to now. The first spans of a long
+    /// history are forgotten.
+    ///
+    /// Cost: as [`Self::now`].
+    #[must_use]
+    pub fn timeline(&self, app: ApplicationId) -> Timeline {
+        drop(self.now());
+        self.timelines().of(app, self.rm.now_ms())
     }
 
     /// What waits, as seen a second ago at most; longer ago where a look takes more than a tenth of a second.
@@ -85,19 +102,40 @@ impl PendingWatch {
         if let Some(seen) = self.last(self.rm.now_ms()) {
             return seen;
         }
-        let _one = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one = self.looking();
         let begun = self.rm.now_ms();
         if let Some(seen) = self.last(begun) {
             return seen;
         }
-        let seen = Arc::new(look(&self.rm));
-        let ended = self.rm.now_ms();
-        let pause = BETWEEN_MS.max(SHARE * ended.saturating_sub(begun));
+        let (seen, again_ms) = self.look(begun);
+        let seen = Arc::new(seen);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Look {
             seen: Some(Arc::clone(&seen)),
-            again_ms: ended + pause,
+            again_ms,
         };
         seen
+    }
+
+    /// Takes a look for the timelines alone, where one is due: who asks the first time still gets a fresh one.
+    pub(super) fn follow(&self) {
+        let mut due_ms = self.looking();
+        let begun = self.rm.now_ms();
+        if begun >= *due_ms {
+            *due_ms = self.look(begun).1;
+        }
+    }
+
+    fn looking(&self) -> MutexGuard<'_, u64> {
+        self.looking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What waits now, and when the next look may follow.
+    fn look(&self, begun: u64) -> (Pending, u64) {
+        let seen = look(&self.rm);
+        self.timelines().note(begun, &seen, &self.rm);
+        let ended = self.rm.now_ms();
+        let pause = BETWEEN_MS.max(SHARE * ended.saturating_sub(begun));
+        (seen, ended + pause)
     }
 }
 
@@ -128,8 +166,7 @@ impl Pending {
         };
         let reason = first.finding.reason;
         let one = PendingByReason {
-            reason,
-            detail: first.finding.detail.as_str().into(),
+            finding: first.finding.clone(),
             containers: waits.iter().map(|one| one.containers).sum(),
         };
         self.apps.insert(app, one);

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Extension, Path, Query, State};
 use capsched::api::{
-    ApplicationId, Engine, Evidence, Explanation, Finding, KeyExplanation, Mode, ModeKind,
-    NextStep, SettingsEditor, Stepped, next_steps,
+    AppVerdict, ApplicationId, Engine, Evidence, Explanation, Finding, KeyExplanation, Mode,
+    ModeKind, NextStep, SettingsEditor, Stepped, Timeline, UnderWay, WaitSpan, explain, next_steps,
 };
+use capsched::config::{Loaded, value_source};
+use capsched::metrics::Closed as _;
 use capsched::queue::AppStage;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 use super::Page;
 use super::answer::{Problem, blocking};
 use super::why_not::application;
-use crate::conf::{ConfProperties, MutableConf};
+use crate::conf::MutableConf;
 
 /// What is asked beside the reasons.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -25,9 +27,11 @@ pub(super) struct Further {
     would_help: bool,
 }
 
-/// The explanation of one application; without keys when it waits for nothing or has ended.
+/// The explanation of one application, and what it waited for before; without keys when it waits for nothing or has
+/// ended.
 ///
-/// Cost: as `Engine::explain`; with `would_help`, a copy of the scheduler and some rounds for each change that is tried.
+/// Cost: as `Engine::explain`, with a look as of a round where preemption runs; with `would_help`, a copy of the
+/// scheduler and some rounds for each change that is tried.
 pub(super) async fn why(
     State(page): State<Page>,
     Path(app): Path<String>,
@@ -36,29 +40,38 @@ pub(super) async fn why(
 ) -> Result<Json<Value>, Problem> {
     blocking(move || {
         let id = application(&page, &app)?;
-        let snapshot = page.rm.engine().snapshot();
-        let types = &snapshot.settings.resource_types;
-        let conf = conf.map(|Extension(conf)| conf);
-        let settings = conf.as_ref().map(|conf| conf.state());
-        let settings = settings.as_ref().map(|state| &state.properties);
+        let timeline = page.pending.timeline(id);
+        let shown = Shown::of(&page, id, conf.map(|Extension(conf)| conf));
+        let verdict = verdict_on(&page, id);
         if !further.would_help {
-            let found = Engine::explain(page.rm.engine(), id);
-            return Ok(Json(shown(id, found.as_ref(), (types, settings))));
+            let mut found = Engine::explain(page.rm.engine(), id);
+            if let Some(found) = &mut found {
+                found.preemption = verdict;
+            }
+            return Ok(Json(shown.document(id, found.as_ref(), &timeline)));
         }
         // Reasons and steps are of one state.
-        let (found, steps) = tried(&page, id, conf.as_deref())?;
-        let mut document = shown(id, found.as_ref(), (types, settings));
+        let (found, steps) = tried(&page, (id, verdict), &shown.loaded)?;
+        let mut document = shown.document(id, found.as_ref(), &timeline);
         document["would_help"] = steps.iter().map(step).collect();
         Ok(Json(document))
     })
     .await
 }
 
+/// What a round of preemption would find for an application now; nothing where none ever runs.
+fn verdict_on(page: &Page, app: ApplicationId) -> Option<AppVerdict> {
+    let configuration = page.rm.configuration();
+    configuration.loaded.preemption.interval_ms()?;
+    let mut all = page.rm.engine().explain_preemption().into_iter();
+    all.find(|verdict| verdict.app == app)
+}
+
 /// Why an application waits, and changes that help it, each tried on a copy of the scheduler.
 fn tried(
     page: &Page,
-    app: ApplicationId,
-    conf: Option<&MutableConf>,
+    (app, verdict): (ApplicationId, Option<AppVerdict>),
+    loaded: &Loaded,
 ) -> Result<(Option<Explanation>, Vec<NextStep>), Problem> {
     let mode = match page.rm.setup().mode {
         Mode::Heartbeat => ModeKind::Heartbeat,
@@ -70,13 +83,12 @@ fn tried(
         .engine()
         .inspect(move |ledger| Stepped::trial_of(ledger, mode));
     let copy = copied.map_err(|error| Problem::gone(&error))?;
-    // What is in use was accepted when it was taken over.
-    let loaded = conf.and_then(|conf| conf.load(&conf.state().properties).ok());
-    let editor: &dyn SettingsEditor = match &loaded {
-        Some(loaded) => loaded,
-        None => &(),
+    let under_way = UnderWay {
+        preemption: verdict.into_iter().collect(),
+        ..UnderWay::default()
     };
-    let found = copy.explain(app);
+    let found = explain(copy.engine().ledger(), app, under_way);
+    let editor: &dyn SettingsEditor = loaded;
     let steps = found
         .as_ref()
         .map_or_else(Vec::new, |why| next_steps(&copy, why, editor));
@@ -89,41 +101,122 @@ fn step(step: &NextStep) -> Value {
     json!({"what": step.what, "set": set, "admits": step.admits, "lets_in": step.lets_in})
 }
 
-fn shown(
-    id: ApplicationId,
-    found: Option<&Explanation>,
-    (types, settings): (&[Arc<str>], Option<&ConfProperties>),
-) -> Value {
-    let names: Vec<&str> = types.iter().map(|name| &**name).collect();
-    let Some(found) = found else {
-        return json!({"app": id.to_string(), "types": names, "containers": 0, "keys": []});
-    };
-    let position = found.position.as_ref().map(|position| {
-        let ahead: Vec<String> = position.ahead.iter().map(ToString::to_string).collect();
+/// What answers are shown with.
+struct Shown {
+    types: Vec<Arc<str>>,
+    /// The configuration that holds.
+    loaded: Arc<Loaded>,
+    /// The leaf of the application.
+    leaf: String,
+    now_ms: u64,
+}
+
+impl Shown {
+    fn of(page: &Page, app: ApplicationId, conf: Option<Arc<MutableConf>>) -> Self {
+        let loaded = match conf {
+            Some(conf) => Arc::clone(&conf.state().loaded),
+            None => Arc::new(page.rm.configuration().loaded.clone()),
+        };
+        let leaf = page
+            .rm
+            .read(|books| books.app(app).map(|app| app.queue.clone()));
+        Self {
+            leaf: leaf.unwrap_or_default(),
+            types: page.rm.engine().snapshot().settings.resource_types.clone(),
+            loaded,
+            now_ms: page.rm.now_ms(),
+        }
+    }
+
+    fn document(
+        &self,
+        id: ApplicationId,
+        found: Option<&Explanation>,
+        timeline: &Timeline,
+    ) -> Value {
+        let names: Vec<&str> = self.types.iter().map(|name| &**name).collect();
+        let spans = timeline.spans().iter().map(|span| self.span(span));
+        let spans: Vec<Value> = spans.collect();
+        let Some(found) = found else {
+            return json!({"app": id.to_string(), "at_ms": self.now_ms, "types": names, "containers": 0,
+                "keys": [], "timeline": spans});
+        };
+        let keys = found.keys.iter().map(|one| self.key(one));
         json!({
-            "list": position.list.name(),
-            "order": if position.fair { "fair" } else { "fifo" },
-            "place": position.place,
-            "of": position.of,
-            "higher": position.higher,
-            "ahead": ahead,
+            "app": id.to_string(),
+            "at_ms": self.now_ms,
+            "user": &*found.user,
+            "queue": &*found.queue,
+            "priority": found.priority,
+            "stage": stage(found.stage),
+            "containers": found.containers(),
+            "types": names,
+            "position": position(found),
+            "preemption": found.preemption.as_ref().map(verdict),
+            "keys": keys.collect::<Vec<Value>>(),
+            "timeline": spans,
         })
+    }
+
+    fn span(&self, span: &WaitSpan) -> Value {
+        let why = span.finding.as_ref().map(|one| self.finding(one));
+        json!({"from_ms": span.from_ms, "to_ms": span.to_ms, "containers": span.containers, "why": why})
+    }
+
+    fn key(&self, key: &KeyExplanation) -> Value {
+        let size: Vec<i64> = (0..self.types.len()).map(|index| key.size[index]).collect();
+        let findings = key.findings.iter().map(|one| self.finding(one));
+        let findings: Vec<Value> = findings.collect();
+        json!({
+            "priority": key.priority,
+            "containers": key.containers,
+            "size": size,
+            "findings": findings,
+        })
+    }
+
+    fn finding(&self, one: &Finding) -> Value {
+        let property = one.property.as_deref();
+        let source = property.map(|property| value_source(&self.loaded, property, &self.leaf));
+        let set_by = source.as_ref().and_then(|source| {
+            let (property, value) = (source.property.as_ref()?, source.value.as_ref()?);
+            Some(json!({"property": property, "value": value.trim()}))
+        });
+        json!({
+            "reason": one.reason.token(),
+            "tier": one.reason.tier(),
+            "detail": one.detail,
+            "property": one.property,
+            "source": source.map(|source| source.origin.word()),
+            "set_by": set_by,
+            "evidence": evidence(&one.evidence),
+        })
+    }
+}
+
+fn position(found: &Explanation) -> Option<Value> {
+    let position = found.position.as_ref()?;
+    let ahead: Vec<String> = position.ahead.iter().map(ToString::to_string).collect();
+    Some(json!({
+        "list": position.list.name(),
+        "order": if position.fair { "fair" } else { "fifo" },
+        "place": position.place,
+        "of": position.of,
+        "higher": position.higher,
+        "ahead": ahead,
+    }))
+}
+
+fn verdict(verdict: &AppVerdict) -> Value {
+    let containers = verdict.containers.iter().map(|of| {
+        json!({"container": of.container.to_string(), "rule": of.rule.map(|rule| rule.name()),
+            "deadline_ms": of.until_ms})
     });
-    let keys: Vec<Value> = found
-        .keys
-        .iter()
-        .map(|key| key_of(key, types.len(), settings))
-        .collect();
     json!({
-        "app": id.to_string(),
-        "user": &*found.user,
-        "queue": &*found.queue,
-        "priority": found.priority,
-        "stage": stage(found.stage),
-        "containers": found.containers(),
-        "types": names,
-        "position": position,
-        "keys": keys,
+        "token": verdict.token(),
+        "meaning": verdict.reason.meaning(),
+        "queues": verdict.queues.iter().map(|queue| &**queue).collect::<Vec<_>>(),
+        "containers": containers.collect::<Vec<Value>>(),
     })
 }
 
@@ -135,40 +228,6 @@ const fn stage(stage: AppStage) -> &'static str {
         AppStage::Between => "between two attempts",
         AppStage::Done | AppStage::Gone => "over",
     }
-}
-
-fn key_of(key: &KeyExplanation, types: usize, settings: Option<&ConfProperties>) -> Value {
-    let size: Vec<i64> = (0..types).map(|index| key.size[index]).collect();
-    let findings = key.findings.iter().map(|one| finding(one, settings));
-    let findings: Vec<Value> = findings.collect();
-    json!({
-        "priority": key.priority,
-        "containers": key.containers,
-        "size": size,
-        "findings": findings,
-    })
-}
-
-fn finding(one: &Finding, settings: Option<&ConfProperties>) -> Value {
-    let property = one.property.as_deref();
-    let set_by = property.and_then(|property| set_by(property, settings?));
-    json!({
-        "reason": one.reason.token(),
-        "tier": one.reason.tier(),
-        "detail": one.detail,
-        "advice": one.reason.advice(),
-        "property": one.property,
-        "set_by": set_by.map(|(property, value)| json!({"property": property, "value": value})),
-        "evidence": evidence(&one.evidence),
-    })
-}
-
-/// The property that has the value: the queue's own, or that of the whole scheduler; nothing where the default holds.
-fn set_by<'a>(property: &str, settings: &'a ConfProperties) -> Option<(String, &'a str)> {
-    let setting = property.rsplit('.').next().unwrap_or(property);
-    let shared = format!("yarn.scheduler.capacity.{setting}");
-    let mut names = [property.to_owned(), shared].into_iter();
-    names.find_map(|name| settings.get(&name).map(|value| (name, value.trim())))
 }
 
 fn evidence(of: &Evidence) -> Value {

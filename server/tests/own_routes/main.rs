@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 mod trials;
+mod waits;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

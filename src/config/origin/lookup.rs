@@ -123,7 +123,7 @@ impl<'a> OriginLookup<'a> {
     }
 
     /// A key of the queue or of the templates that made it, where it has a value that counts.
-    fn own(&self, name: &str) -> Option<Found> {
+    pub(super) fn own(&self, name: &str) -> Option<Found> {
         let own = Self::key_at(&self.queue.path, name);
         let own = self
             .counts(&own, name)

@@ -2,12 +2,14 @@
 //! scheduler, a default, or other settings.
 
 mod lookup;
+mod property;
 mod rules;
 
 use crate::queue::{QueueKind, QueueSettings};
 
 use super::load::Loaded;
 use lookup::OriginLookup;
+pub use property::{ValueSource, value_source};
 use rules::RULES;
 
 /// Where a value comes from, in the words of the reference's `explain` answer.

@@ -1,0 +1,267 @@
+//! `capsched conf apply`, `history` and `rollback`: the configuration of a server that runs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow};
+use capsched_server::conf::{ConfProperties, Updates};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::live::{LiveServer, Method, ServerArgs};
+use crate::output::{PROBLEM, Problem, line, put};
+use crate::text_file;
+
+/// Longest file that is read, in bytes.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Arguments of `capsched conf apply`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ApplyArgs {
+    /// Address of the server, such as `http://127.0.0.1:8088`.
+    server: String,
+    /// The new capacity-scheduler.xml; every property that it lacks is unset.
+    file: PathBuf,
+    /// Apply only while this version holds; the version that the changes were worked out against when left out.
+    #[arg(long, value_name = "VERSION")]
+    check_index: Option<u64>,
+    /// Show what would change, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    access: ServerArgs,
+}
+
+/// Arguments of `capsched conf history`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct HistoryArgs {
+    /// Address of the server.
+    server: String,
+    /// Changes that are shown at most, the newest first.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: u16,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    access: ServerArgs,
+}
+
+/// Arguments of `capsched conf rollback`.
+#[derive(clap::Args, Debug)]
+pub(crate) struct RollbackArgs {
+    /// Address of the server.
+    server: String,
+    /// The version whose configuration is to hold again, as `conf history` lists them.
+    version: u64,
+    /// Go back only while this version holds.
+    #[arg(long, value_name = "VERSION")]
+    check_index: Option<u64>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    access: ServerArgs,
+}
+
+#[derive(Deserialize)]
+struct Versions {
+    present: u64,
+    versions: Vec<Stored>,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    version: u64,
+    stored_ms: u64,
+}
+
+#[derive(Deserialize)]
+struct OfVersion {
+    properties: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Log {
+    entries: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    at_ms: u64,
+    user: String,
+    kind: String,
+    updates: Updates,
+    refused: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Made {
+    version: u64,
+    updates: Updates,
+}
+
+/// What the server would do with a change.
+#[derive(Deserialize)]
+struct Plan {
+    accepted: bool,
+    message: Option<String>,
+}
+
+/// Runs `conf apply`.
+pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
+    let wanted = properties_of(&args.file)?;
+    let server = LiveServer::open(&args.server, &args.access)?;
+    let present: Versions = server.json("/v1/conf/versions")?;
+    let seen = present.present;
+    let of: OfVersion = server.json(&format!("/v1/conf/versions/{seen}"))?;
+    let updates = of
+        .properties
+        .into_iter()
+        .collect::<ConfProperties>()
+        .updates_to(&wanted);
+    let mut outcome = Applied {
+        before: seen,
+        version: seen,
+        updates,
+        refused: None,
+    };
+    let body = json!({"global-updates": outcome.updates}).to_string();
+    let plan: Plan = serde_json::from_str(&server.send(Method::POST, "/v1/plan", (&body, None))?)
+        .map_err(|error| server.foreign("/v1/plan", &error))?;
+    if !plan.accepted {
+        outcome.refused = Some(plan.message.unwrap_or_default());
+    } else if !args.dry_run && !outcome.updates.is_empty() {
+        let expected = args.check_index.unwrap_or(seen);
+        let path = "/ws/v1/cluster/scheduler-conf";
+        server.send(Method::PUT, path, (&body, Some(expected)))?;
+        let present: Versions = server.json("/v1/conf/versions")?;
+        outcome.version = present.present;
+    }
+    outcome.show(args);
+    Ok(match outcome.refused {
+        Some(_) => ExitCode::from(PROBLEM),
+        None => ExitCode::SUCCESS,
+    })
+}
+
+/// The properties of a file.
+fn properties_of(path: &Path) -> Result<ConfProperties> {
+    let text = text_file::read(path, MOST_BYTES)?;
+    let read = ConfProperties::read(text.as_bytes());
+    read.map_err(|finding| anyhow!(Problem(format!("{}: {finding}", path.display()))))
+}
+
+/// What came of a change.
+struct Applied {
+    before: u64,
+    version: u64,
+    updates: Updates,
+    refused: Option<String>,
+}
+
+impl Applied {
+    fn show(&self, args: &ApplyArgs) {
+        if args.json {
+            line(
+                json!({"before": self.before, "version": self.version, "updates": self.updates,
+                "accepted": self.refused.is_none(), "message": self.refused}),
+            );
+            return;
+        }
+        put(&listed(&self.updates));
+        line(match (&self.refused, self.updates.is_empty()) {
+            (Some(why), _) => format!("refused, version {} stays: {why}", self.before),
+            (None, true) => format!(
+                "nothing to change: version {} has these values",
+                self.before
+            ),
+            (None, false) if args.dry_run => {
+                format!(
+                    "accepted; nothing was changed, version {} holds",
+                    self.before
+                )
+            }
+            (None, false) => format!(
+                "version {} holds; back to the one before: capsched conf rollback {} {}",
+                self.version, args.server, self.before
+            ),
+        });
+    }
+}
+
+/// One line for each property that is set or unset.
+fn listed(updates: &Updates) -> String {
+    let row = |(name, value): (&String, &Option<String>)| match value {
+        Some(value) => format!("  {name} = {value}\n"),
+        None => format!("  {name} unset\n"),
+    };
+    updates.iter().map(row).collect()
+}
+
+/// Runs `conf history`.
+pub(super) fn history(args: &HistoryArgs) -> Result<ExitCode> {
+    let server = LiveServer::open(&args.server, &args.access)?;
+    let stored: Value = server.json("/v1/conf/versions")?;
+    let logged: Value = server.json(&format!("/v1/conf/log?limit={}", args.limit))?;
+    if args.json {
+        line(
+            json!({"present": stored["present"], "versions": stored["versions"], "entries": logged["entries"]}),
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    let foreign = |error: serde_json::Error| server.foreign("/v1/conf", &error);
+    let stored: Versions = serde_json::from_value(stored).map_err(foreign)?;
+    let logged: Log = serde_json::from_value(logged).map_err(foreign)?;
+    put(&versions(&stored));
+    put("\nchanges, the newest first\n");
+    for entry in &logged.entries {
+        let what = match &entry.refused {
+            Some(why) => format!("refused: {why}"),
+            None => format!("{} properties", entry.updates.len()),
+        };
+        line(format_args!(
+            "{}  {:<8} {}: {what}",
+            entry.at_ms, entry.kind, entry.user
+        ));
+        if entry.kind != "seed" {
+            put(&listed(&entry.updates));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn versions(stored: &Versions) -> String {
+    let row = |of: &Stored| {
+        let mark = if of.version == stored.present {
+            "  holds"
+        } else {
+            ""
+        };
+        format!("{:>8}  {}{mark}\n", of.version, of.stored_ms)
+    };
+    let rows: String = stored.versions.iter().map(row).collect();
+    format!("version   stored, in ms since 1970\n{rows}")
+}
+
+/// Runs `conf rollback`.
+pub(super) fn rollback(args: &RollbackArgs) -> Result<ExitCode> {
+    let server = LiveServer::open(&args.server, &args.access)?;
+    let path = format!("/v1/conf/rollback/{}", args.version);
+    let text = server.send(Method::POST, &path, ("", args.check_index))?;
+    let made: Made = serde_json::from_str(&text).map_err(|error| server.foreign(&path, &error))?;
+    if args.json {
+        line(json!({"version": made.version, "updates": made.updates}));
+    } else {
+        put(&listed(&made.updates));
+        line(format_args!(
+            "version {} holds the configuration of version {}",
+            made.version, args.version
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}

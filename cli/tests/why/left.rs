@@ -1,0 +1,101 @@
+//! Work that is left at the end of `replay`, `compare` and `demo`: grouped by reason and setting, in this form.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::CONF;
+use crate::support::{captured, command, folder, run};
+
+const GROUPS: &str = "containers     jobs  what became of them, and why
+         8        2  waiting: QUEUE_MAX_CAPACITY
+                     job etl: root.dev uses memory-mb 12288, vcores 12 of at
+                     most memory-mb 12288, vcores 12; one container needs
+                     memory-mb 1024, vcores 1
+                     set by yarn.scheduler.capacity.root.dev.maximum-capacity
+         3        1  refused: QUEUE_NOT_FOUND
+                     job lost: there is no queue `root.none`
+                     set by yarn.scheduler.capacity.root.queues
+";
+
+/// A trace of which work is left, and the arguments that play it.
+fn arguments(at: &Path) -> Vec<String> {
+    let job = |name: &str, queue: &str, count: u32| {
+        format!(
+            "{{\"job\":{{\"at_ms\":0,\"name\":\"{name}\",\"queue\":\"{queue}\",\"user\":\"ann\",\"tasks\":\
+             [{{\"size\":[1024,1],\"count\":{count},\"priority\":20,\"run\":\"forever\"}}]}}}}\n"
+        )
+    };
+    let head = "{\"capsched\":\"trace\",\"version\":1,\"types\":[\"memory-mb\",\"vcores\"]}\n";
+    let jobs = [
+        job("etl", "root.dev", 14),
+        job("query", "root.dev", 6),
+        job("lost", "root.none", 3),
+    ];
+    fs::write(at.join("t.jsonl"), format!("{head}{}", jobs.concat())).unwrap();
+    let conf = CONF.replace("<value>0.1</value>", "<value>1</value>");
+    fs::write(at.join("cs.xml"), conf).unwrap();
+    let words = "t.jsonl --conf cs.xml --nodes 2x10GiB,10vcores --until 60000";
+    words.split(' ').map(str::to_owned).collect()
+}
+
+fn typed(at: &Path, words: &[String]) -> (i32, String) {
+    let output = command(words).current_dir(at).output().unwrap();
+    let (code, out, _) = captured(&output);
+    (code, out)
+}
+
+fn prepared(name: &str, first: &str) -> (PathBuf, Vec<String>) {
+    let at = folder(name);
+    let mut words = vec![first.to_owned()];
+    words.extend(arguments(&at));
+    (at, words)
+}
+
+#[test]
+fn a_replay_ends_with_what_is_left_by_reason_and_names_the_command_that_tries_steps() {
+    let (at, mut words) = prepared("left-replay", "replay");
+    let (code, text) = typed(&at, &words);
+    assert_eq!(code, 1, "{text}");
+    let end = text.split("\nRefused or left\n").nth(1).unwrap();
+    assert_eq!(end, GROUPS, "{text}");
+    words.extend(["--out".to_owned(), "run".to_owned()]);
+    let (_, text) = typed(&at, &words);
+    let end = text.split("\nRefused or left\n").nth(1).unwrap();
+    let more = "what would help: capsched why run etl\nfiles: run\n";
+    assert_eq!(end, format!("{GROUPS}{more}"));
+    let tried = ["why", "run", "etl"].map(str::to_owned);
+    let (_, text) = typed(&at, &tried);
+    let step = "root.dev.maximum-capacity to";
+    assert!(text.contains("would help") && text.contains(step), "{text}");
+}
+
+#[test]
+fn a_comparison_ends_with_what_each_column_left() {
+    let (at, mut words) = prepared("left-compare", "compare");
+    words.extend(["--modes".to_owned(), "heartbeat,async,global".to_owned()]);
+    let (code, text) = typed(&at, &words);
+    assert_eq!(code, 1, "{text}");
+    let ends: Vec<&str> = text.split("\nRefused or left: ").skip(1).collect();
+    let wanted = ["heartbeat", "asynchronous", "global"].map(|mode| format!("{mode}\n{GROUPS}"));
+    assert_eq!(ends, wanted, "{text}");
+}
+
+/// The demonstration ends when everything has run, so that nothing is left of it.
+#[test]
+fn a_demonstration_shows_groups_for_exactly_what_its_document_has_left() {
+    let shown = |more: &[&str]| {
+        let (code, out, err) = run(&[&["demo", "--pods", "40"], more].concat());
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    let document: Value = serde_json::from_str(&shown(&["--json"])).unwrap();
+    let runs = document["runs"].as_array().unwrap();
+    let left = runs
+        .iter()
+        .filter(|run| run["left"] != Value::Array(Vec::new()));
+    let text = shown(&[]);
+    assert_eq!(text.matches("Refused or left: ").count(), left.count());
+    assert!(!text.contains("to do:"), "{text}");
+}
