@@ -84,9 +84,7 @@ pub(crate) struct CompareArgs {
 /// Runs `capsched compare`.
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let base = args.base_runs()?;
-    let out = args.out.as_deref();
-    let folder = out.map(|path| RunFolder::create(path, args.force));
-    let folder = folder.transpose()?;
+    let folder = args.folder()?;
     let mut input = args.input.clone();
     let settings = args.settings(&mut input)?;
     let (rows, costs) = (args.rows()?, args.costs(&input)?);
@@ -111,8 +109,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         .map(|(side, run)| (side.setting.load, side.costs.to_string(), run))
         .collect();
     let sweep = (!args.sweep_load.is_empty()).then(|| Sweep::of(&swept, args.behind));
-    let columns_json: Vec<Value> = runs.iter().map(Outcome::to_json).collect();
-    let failures = args.failures(&columns_json, base.as_deref())?;
+    let failures = args.failures(&runs, base.as_deref())?;
     args.report(
         &input,
         &settings,
@@ -122,16 +119,28 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let all: Vec<Outcome> = columns.into_iter().flat_map(|column| column.runs).collect();
     // The trace of the demonstration holds services, and ends by the clock.
     let allowed = input.allow_unfinished || args.files.is_empty();
-    for failure in &failures {
+    Ok(gated(&failures, exit_code(&all, allowed)))
+}
+
+/// Shows the conditions that hold; the exit code, which is `otherwise` where none does.
+fn gated(failures: &[GateFailure], otherwise: ExitCode) -> ExitCode {
+    for failure in failures {
         note(format_args!("failed: {failure}"));
     }
-    Ok(match failures.is_empty() {
-        true => exit_code(&all, allowed),
+    match failures.is_empty() {
+        true => otherwise,
         false => ExitCode::from(PROBLEM),
-    })
+    }
 }
 
 impl CompareArgs {
+    /// The folder of `--out`.
+    fn folder(&self) -> Result<Option<RunFolder>> {
+        let out = self.out.as_deref();
+        out.map(|path| RunFolder::create(path, self.force))
+            .transpose()
+    }
+
     /// The columns of the base, where a condition compares with one.
     fn base_runs(&self) -> Result<Option<Vec<Value>>> {
         let Some(base) = &self.base else {
@@ -154,10 +163,11 @@ impl CompareArgs {
     }
 
     /// Conditions that hold.
-    fn failures(&self, runs: &[Value], base: Option<&[Value]>) -> Result<Vec<GateFailure>> {
+    fn failures(&self, runs: &[Outcome], base: Option<&[Value]>) -> Result<Vec<GateFailure>> {
+        let runs: Vec<Value> = runs.iter().map(Outcome::to_json).collect();
         let mut failures = Vec::new();
         for gate in &self.fail_if {
-            failures.extend(gate.failures(runs, base)?);
+            failures.extend(gate.failures(&runs, base)?);
         }
         Ok(failures)
     }

@@ -47,6 +47,7 @@ mod text_file;
 mod top;
 mod trace;
 mod values;
+mod verify;
 mod watchdog;
 mod whatif;
 mod why;
@@ -127,6 +128,8 @@ enum Command {
     Router(Box<router::Args>),
     /// Simulate 25 cells with 10,000 nodes each, one of which goes down and comes back.
     Cells(cells::Args),
+    /// Play a recorded run once more, judge every invariant, and compare every decision with its log.
+    Verify(verify::VerifyArgs),
     /// Check a data directory of `capsched serve`.
     Fsck(fsck::Args),
     /// Simulate node agents of a server, over gRPC.
@@ -184,6 +187,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Serve(args) => serve::run(&args),
         Command::Router(args) => router::run(&args),
         Command::Cells(args) => cells::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Fsck(args) => fsck::run(&args),
         Command::NodeAgent(args) => machines::agents(&args),
         Command::App(args) => machines::apps(&args),

@@ -105,7 +105,7 @@ mod tests {
         assert!(joined);
         timeline.keep_last(5);
         assert_eq!(timeline.spans().len(), 3);
-        timeline.keep_last(1);
+        timeline.keep_last(2);
         assert_eq!(timeline.spans()[0].finding.as_ref(), Some(&max));
     }
 }

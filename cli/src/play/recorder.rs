@@ -62,7 +62,7 @@ impl Recorder {
     }
 
     /// Writes both logs to the disk.
-    pub(super) fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         let decisions = self.decisions.finish().context("decisions.jsonl")?;
         synced(decisions).context("decisions.jsonl")?;
         if let Some(error) = self.failed {

@@ -155,7 +155,7 @@ fn exit(problem: bool) -> ExitCode {
 struct About {
     types: Vec<Arc<str>>,
     origin: Origin,
-    /// The clock of a server, from which moments are told; nothing in virtual time.
+    /// The clock of a server, before which moments are; nothing in virtual time.
     now_ms: Option<u64>,
 }
 

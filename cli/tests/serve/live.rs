@@ -170,7 +170,7 @@ fn a_configuration_is_applied_listed_and_taken_back() {
     );
     let text = std::fs::read_to_string(root).unwrap();
     let same = file(live.folder.path(), "same.xml", &text);
-    let key = "yarn.scheduler.capacity.maximum-applications";
+    let key = "yarn.scheduler.capacity.max-parallel-apps";
     let property =
         format!("<property><name>{key}</name><value>77</value></property></configuration>");
     let changed = text.replace("</configuration>", &property);
@@ -202,7 +202,7 @@ fn a_configuration_is_applied_listed_and_taken_back() {
     );
     assert_eq!(applied["updates"], json!({key: "77"}));
     let (code, out, _) = of(&["history", url]);
-    let rows = ["       2  ", "holds", "update", "maximum-applications = 77"];
+    let rows = ["       2  ", "holds", "update", "max-parallel-apps = 77"];
     for part in rows {
         assert!(code == 0 && out.contains(part), "{part}: {out}");
     }

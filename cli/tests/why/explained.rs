@@ -80,7 +80,7 @@ const SOURCES: [(&str, &str, &str, &str, &str); 5] = [
     (
         "root.a.auto-queue-creation-v2.template.maximum-capacity=100",
         "root.a.new",
-        "AM_LIMIT_QUEUE",
+        "AM_LIMIT_USER",
         "DERIVED",
         "",
     ),
@@ -117,6 +117,7 @@ fn the_source_of_a_limit_of_a_created_queue_is_named_with_its_line() {
         assert_eq!(dominant["reason"], reason, "{found}");
         assert_eq!(dominant["source"], word, "{found}");
         let (_, text, _) = why(&out, &["j11", "--at", "10s"]);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if key.is_empty() {
             assert!(dominant["set_by"].is_null(), "{found}");
             let said = if word == "DEFAULT" {

@@ -308,6 +308,33 @@ fn pages_are_opened_in_the_browser_that_is_named() {
 }
 
 #[test]
+fn a_run_is_verified_and_a_log_that_was_changed_is_found_out() {
+    let at = recorded("journey-verify");
+    let found = json(&fine(&at, "capsched verify runs/last --json"));
+    assert!(found["differs_at"].is_null(), "{found}");
+    assert_eq!(found["violations_by_invariant"], json("{}"));
+    let log = at.join("runs/last/decisions.jsonl");
+    let text = fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(found["decisions"], lines.len() - 1);
+    assert!(fine(&at, "capsched verify runs/last").contains(" 0 violations"));
+    // One container less, in the middle.
+    let place = lines
+        .iter()
+        .skip(5)
+        .position(|line| line.contains("\"allocated\""));
+    let place = place.unwrap() + 5;
+    let less = [&lines[..place], &lines[place + 1..]].concat().join("\n");
+    fs::write(&log, format!("{less}\n")).unwrap();
+    let (code, out, _) = typed(&at, "capsched verify runs/last");
+    let shown = format!("decisions.jsonl:{}: the log has", place + 1);
+    assert!(code == 1 && out.contains(&shown), "{shown}: {out}");
+    fs::remove_file(&log).unwrap();
+    let (code, _, err) = typed(&at, "capsched verify runs/last");
+    assert!(code == 2 && err.contains("decisions.jsonl"), "{err}");
+}
+
+#[test]
 fn claims_are_checked_by_simulation_and_by_recordings() {
     let (code, _, err) = run(&["simulate", "--seeds", "0..2", "--events", "200"]);
     assert_eq!(code, 0, "{err}");

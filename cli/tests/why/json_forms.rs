@@ -150,6 +150,7 @@ fn lines() -> Vec<(&'static str, String)> {
             "conf diff CONF CONF --cluster 2x8GiB,8vcores".to_owned(),
         ),
         ("top", "top RUN".to_owned()),
+        ("verify", "verify RUN".to_owned()),
         ("report", "report RUN".to_owned()),
         ("parity", "parity PARITY".to_owned()),
         ("simulate", "simulate --seeds 0..1 --events 50".to_owned()),

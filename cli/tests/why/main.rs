@@ -1,8 +1,10 @@
 //! Recorded runs that are explained, saved as snapshots, and played with changes; what people do from end to end,
 //! and the forms and pictures of the documents.
 #![expect(clippy::unwrap_used, reason = "test code")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
 mod explained;
+mod hints;
 mod journeys;
 mod json_forms;
 mod left;

@@ -84,14 +84,17 @@ impl PendingWatch {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What an application waited for, from look to look; the last reason holds up to now. The first spans of a long
-    /// history are forgotten.
+    /// What an application waited for, from look to look, and the present time, up to which the last reason holds. The
+    /// first spans of a long history are forgotten.
     ///
     /// Cost: as [`Self::now`].
     #[must_use]
-    pub fn timeline(&self, app: ApplicationId) -> Timeline {
+    pub fn timeline(&self, app: ApplicationId) -> (Timeline, u64) {
         drop(self.now());
-        self.timelines().of(app, self.rm.now_ms())
+        let timelines = self.timelines();
+        // Within the lock, so that no look is later.
+        let now_ms = self.rm.now_ms();
+        (timelines.of(app, now_ms), now_ms)
     }
 
     /// What waits, as seen a second ago at most; longer ago where a look takes more than a tenth of a second.

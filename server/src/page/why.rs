@@ -40,8 +40,8 @@ pub(super) async fn why(
 ) -> Result<Json<Value>, Problem> {
     blocking(move || {
         let id = application(&page, &app)?;
-        let timeline = page.pending.timeline(id);
-        let shown = Shown::of(&page, id, conf.map(|Extension(conf)| conf));
+        let (timeline, now_ms) = page.pending.timeline(id);
+        let shown = Shown::of(&page, (id, now_ms), conf.map(|Extension(conf)| conf));
         let verdict = verdict_on(&page, id);
         if !further.would_help {
             let mut found = Engine::explain(page.rm.engine(), id);
@@ -112,7 +112,11 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(page: &Page, app: ApplicationId, conf: Option<Arc<MutableConf>>) -> Self {
+    fn of(
+        page: &Page,
+        (app, now_ms): (ApplicationId, u64),
+        conf: Option<Arc<MutableConf>>,
+    ) -> Self {
         let loaded = match conf {
             Some(conf) => Arc::clone(&conf.state().loaded),
             None => Arc::new(page.rm.configuration().loaded.clone()),
@@ -124,7 +128,7 @@ impl Shown {
             leaf: leaf.unwrap_or_default(),
             types: page.rm.engine().snapshot().settings.resource_types.clone(),
             loaded,
-            now_ms: page.rm.now_ms(),
+            now_ms,
         }
     }
 
