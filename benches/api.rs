@@ -6,8 +6,8 @@ mod common;
 use std::time::Duration;
 
 use capsched::api::{
-    ApplicationId, Ask, AskCall, Decision, Event, Latencies, Mode, ModeKind, NodeName, NodeReport,
-    Scheduler, Stepped, Threaded,
+    ApplicationId, Ask, AskCall, Event, Latencies, Mode, ModeKind, NodeName, NodeReport, Scheduler,
+    Stepped, Threaded,
 };
 use capsched::time::SystemClock;
 use common::{container, engine};
@@ -105,7 +105,7 @@ fn threads(c: &mut Criterion) {
                     "there is room"
                 );
                 let placed = events.iter().find_map(|event| match event {
-                    Decision::Allocated { container, .. } => Some(*container),
+                    Event::Allocated { container, .. } => Some(*container),
                     _ => None,
                 });
                 if let Some(placed) = placed {

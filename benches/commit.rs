@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capsched::commit::{CommitOutcome, LedgerEvent};
+use capsched::commit::{CommitOutcome, Event};
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::proposer::{
     BulkExtent, Candidates, FitIndex, Observation, Outcome, OverlayResult, apply_to_copy,
@@ -45,8 +45,7 @@ fn allocate_and_finish(c: &mut Criterion) {
                 let found = propose(ledger.state(), &candidates, mode, &mut seen);
                 assert_eq!(ledger.commit(&found, &seen), CommitOutcome::Committed);
                 ledger.drain_follow_ups();
-                let Some(LedgerEvent::Allocated { container, .. }) = ledger.take_events().pop()
-                else {
+                let Some(Event::Allocated { container, .. }) = ledger.take_events().pop() else {
                     unreachable!("a committed proposal is the last event");
                 };
                 let slot = ledger.live_container(container).expect("it was placed");

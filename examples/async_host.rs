@@ -8,7 +8,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Engine, EngineEnd, EventStream,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Engine, EngineEnd, Event, EventStream,
     HandOut, Mode, NodeSpec, ResourceVector, example,
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -82,7 +82,7 @@ async fn master(
 /// Passes containers on to their applications, until the engine ends.
 async fn read_events(mut events: EventStream, senders: Senders) {
     while let Some(event) = events.next_event().await {
-        if let Decision::Allocated { container, .. } = event
+        if let Event::Allocated { container, .. } = event
             && let Some(sender) = senders.get(&container.app)
         {
             // An application that ended reads no more.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Engine, Mode, NodeName, NodeReport, NodeSpec,
+    AppSpec, ApplicationId, Ask, AskCall, Engine, Event, Mode, NodeName, NodeReport, NodeSpec,
     ResourceVector, Threaded,
 };
 use capsched::config;
@@ -50,7 +50,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     engine.quiesce();
     let mut placed = Vec::new();
     for decision in engine.take_events() {
-        if let Decision::Allocated { container, .. } = decision {
+        if let Event::Allocated { container, .. } = decision {
             placed.push(container);
         }
     }
@@ -68,7 +68,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 
 /// Waits until the master of the only application runs, as a master registers once it does.
 fn wait_for_master(engine: &Threaded) {
-    let started = |event: &Decision| matches!(event, Decision::MasterStarted { .. });
+    let started = |event: &Event| matches!(event, Event::MasterStarted { .. });
     let mut seen = false;
     while !seen {
         engine.quiesce();

@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Closeness, ContainerId, Decision, Engine, EngineEnd,
+    AppSpec, ApplicationId, Ask, AskCall, Closeness, ContainerId, Engine, EngineEnd, Event,
     GangAsk, GangStep, Mode, NodeName, NodeReport, NodeSpec, ResourceVector, example,
 };
 
@@ -66,12 +66,12 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     engine.quiesce();
     for event in engine.take_events() {
         match event {
-            Decision::Gang(gang) => match gang.step {
+            Event::Gang(gang) => match gang.step {
                 GangStep::Holds { nodes, .. } => println!("{nodes} nodes were held for the gang"),
                 GangStep::Placed { waited_ms } => println!("it waited {waited_ms} ms"),
                 other => println!("{other:?}"),
             },
-            Decision::Allocated {
+            Event::Allocated {
                 container, node, ..
             } if of(&container) => {
                 println!("{container} is on {node}");

@@ -26,7 +26,7 @@
 //!
 //! let (mut events, mut placed) = (Vec::new(), 0);
 //! while placed < 2 && engine.await_events(&mut events, Duration::from_secs(60)).is_some() {
-//!     let allocated = |event: &Decision| matches!(event, Decision::Allocated { .. });
+//!     let allocated = |event: &Event| matches!(event, Event::Allocated { .. });
 //!     placed += events.drain(..).filter(allocated).count();
 //! }
 //! assert_eq!((placed, engine.stop()), (2, EngineEnd::Stopped));

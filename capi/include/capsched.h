@@ -1298,8 +1298,9 @@ int32_t capsched_engine_request_stop(uint64_t engine);
 int32_t capsched_engine_stop(uint64_t engine);
 
 /*
- Takes over another configuration as a whole, or nothing of it: queues, preemption, placement rules and access
- lists. Of the options, `sources`, `hadoop` and `daemon` count.
+ Takes over another configuration as a whole, or nothing of it: queues, preemption, placement rules, access lists and
+ labels. Of the options, `sources`, `hadoop`, `daemon` and `partitions` count. With partitions the cluster knows these
+ labels from then on, and nodes of other ones lose theirs; without any, labels stay as they are.
 
  Pointers:
 

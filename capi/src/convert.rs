@@ -1,10 +1,10 @@
 //! From the engine's events and replies to flat records, and the words of their reasons.
 
 use capsched::api::{
-    AppEnd, ApplicationId, AskReply, Conflict, ContainerId, Decision, EndCause, GangEvent,
-    GangStep, GangWait, HeartbeatReply, Locality, OpportunisticEvent, OpportunisticStep,
-    ProposalKind, Recovered, ResourceVector, UnreserveReason, UpdateError, UpdateKind,
-    UpdateRefusal, UpdatedContainer,
+    AppEnd, ApplicationId, AskReply, Conflict, ContainerId, EndCause, Event, GangEvent, GangStep,
+    GangWait, HeartbeatReply, Locality, OpportunisticEvent, OpportunisticStep, ProposalKind,
+    Recovered, ResourceVector, UnreserveReason, UpdateError, UpdateKind, UpdateRefusal,
+    UpdatedContainer,
 };
 use capsched::id::SchedulerKey;
 use capsched::metrics::Closed;
@@ -225,10 +225,10 @@ const fn set(flag: bool, bit: u32) -> u32 {
 }
 
 /// An event.
-pub(crate) fn event(held: &Held, event: &Decision) -> FlatRecord {
+pub(crate) fn event(held: &Held, event: &Event) -> FlatRecord {
     match event {
-        Decision::Allocated { .. } | Decision::Reserved { .. } => placed(held, event),
-        Decision::Unreserved {
+        Event::Allocated { .. } | Event::Reserved { .. } => placed(held, event),
+        Event::Unreserved {
             container,
             node,
             size,
@@ -238,7 +238,7 @@ pub(crate) fn event(held: &Held, event: &Decision) -> FlatRecord {
             reason: unreserve_number(*reason),
             ..FlatRecord::about(abi::CAPSCHED_UNRESERVED, *container).sized(size)
         },
-        Decision::ReservationMoved {
+        Event::ReservationMoved {
             container,
             from,
             to,
@@ -248,7 +248,7 @@ pub(crate) fn event(held: &Held, event: &Decision) -> FlatRecord {
             node_before: held.nodes.number(from),
             ..FlatRecord::about(abi::CAPSCHED_RESERVATION_MOVED, *container).sized(size)
         },
-        Decision::Ended {
+        Event::Ended {
             container,
             node,
             size,
@@ -259,7 +259,7 @@ pub(crate) fn event(held: &Held, event: &Decision) -> FlatRecord {
             ..FlatRecord::about(abi::CAPSCHED_ENDED, *container).sized(size)
         }
         .because(*cause),
-        Decision::Updated {
+        Event::Updated {
             container,
             node,
             kind,
@@ -274,8 +274,8 @@ pub(crate) fn event(held: &Held, event: &Decision) -> FlatRecord {
             ..FlatRecord::about(abi::CAPSCHED_UPDATED, *container).sized(size)
         }
         .changed(*kind, Some(*version)),
-        Decision::Gang(gang) => gang_event(held, gang),
-        Decision::Opportunistic(of) => opportunistic_event(held, of),
+        Event::Gang(gang) => gang_event(held, gang),
+        Event::Opportunistic(of) => opportunistic_event(held, of),
         of_app => event_of_app(held, of_app),
     }
 }
@@ -330,9 +330,9 @@ fn opportunistic_event(held: &Held, of: &OpportunisticEvent) -> FlatRecord {
     }
 }
 
-fn event_of_app(held: &Held, event: &Decision) -> FlatRecord {
+fn event_of_app(held: &Held, event: &Event) -> FlatRecord {
     match event {
-        Decision::Rejected {
+        Event::Rejected {
             app,
             node,
             size,
@@ -346,16 +346,16 @@ fn event_of_app(held: &Held, event: &Decision) -> FlatRecord {
                 | set(*kind == ProposalKind::Reserve, abi::CAPSCHED_FLAG_RESERVES),
             ..FlatRecord::about_app(abi::CAPSCHED_REJECTED, *app).sized(size)
         },
-        Decision::MasterStarted { app, container } => container.map_or_else(
+        Event::MasterStarted { app, container } => container.map_or_else(
             || FlatRecord::about_app(abi::CAPSCHED_MASTER_STARTED, *app),
             |container| FlatRecord::about(abi::CAPSCHED_MASTER_STARTED, container),
         ),
-        Decision::MasterLost { app } => FlatRecord::about_app(abi::CAPSCHED_MASTER_LOST, *app),
-        Decision::AttemptEnded { app, attempt } => FlatRecord {
+        Event::MasterLost { app } => FlatRecord::about_app(abi::CAPSCHED_MASTER_LOST, *app),
+        Event::AttemptEnded { app, attempt } => FlatRecord {
             attempt: *attempt,
             ..FlatRecord::about_app(abi::CAPSCHED_ATTEMPT_ENDED, *app)
         },
-        Decision::AppEnded { app, cause } => FlatRecord {
+        Event::AppEnded { app, cause } => FlatRecord {
             reason: app_end_number(*cause),
             ..FlatRecord::about_app(abi::CAPSCHED_APP_ENDED, *app)
         },
@@ -364,9 +364,9 @@ fn event_of_app(held: &Held, event: &Decision) -> FlatRecord {
     }
 }
 
-fn placed(held: &Held, event: &Decision) -> FlatRecord {
+fn placed(held: &Held, event: &Event) -> FlatRecord {
     match event {
-        Decision::Allocated {
+        Event::Allocated {
             container,
             node,
             size,
@@ -389,7 +389,7 @@ fn placed(held: &Held, event: &Decision) -> FlatRecord {
                 .sized(size)
                 .keyed(*key)
         },
-        Decision::Reserved {
+        Event::Reserved {
             container,
             node,
             size,

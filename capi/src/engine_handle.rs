@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::{Context, Poll, Wake, Waker as TaskWaker};
 use std::time::Duration;
 
-use capsched::api::{Awaited, Decision, Engine, EngineEnd, NodeName};
+use capsched::api::{Awaited, Engine, EngineEnd, Event, NodeName};
 use capsched::sync::{Mutex, Parker, Waker, parking};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -26,7 +26,7 @@ pub(crate) struct Held {
     pub(crate) nodes: Names<NodeName>,
     pub(crate) queues: Names<Arc<str>>,
     /// Events that a reader took from the engine and had no room for.
-    untaken: Mutex<VecDeque<Decision>>,
+    untaken: Mutex<VecDeque<Event>>,
     bell: OnceLock<(Arc<Bell>, TaskWaker)>,
     process: u32,
     /// Wakes who waits for the end of calls that are under way.
@@ -170,7 +170,7 @@ impl Held {
     }
 
     /// Takes what the engine has delivered, and registers the descriptor for the next events. How many wait.
-    fn take_over(&self, found: &mut Vec<Decision>, ended: &mut bool, most: usize) -> usize {
+    fn take_over(&self, found: &mut Vec<Event>, ended: &mut bool, most: usize) -> usize {
         let waiting = self
             .untaken
             .lock()

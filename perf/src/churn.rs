@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use capsched::api::{
-    ApplicationId, Ask, AskCall, AskReply, Awaited, CommitOutcome, Decision, NodeName,
-    ResourceVector, Sequential, Threaded,
+    ApplicationId, Ask, AskCall, AskReply, Awaited, CommitOutcome, Event, NodeName, ResourceVector,
+    Sequential, Threaded,
 };
 use capsched::metrics::{Closed, Histogram};
 use capsched::time::{Clock, SystemClock};
@@ -140,7 +140,7 @@ impl Driven {
         Ok(replies?)
     }
 
-    pub(crate) fn take_events(&mut self) -> Vec<Decision> {
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
         match self {
             Self::Stepped(engine) => engine.take_events(),
             Self::Threaded(engine) => engine.take_events(),
@@ -168,7 +168,7 @@ impl Turns {
     }
 
     /// Lets the engine decide, and hands over what it decided.
-    fn decisions(&mut self, engine: &mut Driven) -> Result<Vec<Decision>> {
+    fn decisions(&mut self, engine: &mut Driven) -> Result<Vec<Event>> {
         let mut decisions = Vec::new();
         match engine {
             Driven::Threaded(engine) if self.how.mode != ModeName::Heartbeat => {
@@ -277,7 +277,7 @@ fn drive(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
             }
             for decision in &decisions {
                 match decision {
-                    Decision::Allocated {
+                    Event::Allocated {
                         container, size, ..
                     } => {
                         placed.add(size);
@@ -286,7 +286,7 @@ fn drive(shape: &Shape, how: How, seconds: u64) -> Result<Round> {
                         ready.push_back(app);
                         (open, n) = (open - 1, n + 1);
                     }
-                    Decision::Rejected { conflict, .. } => {
+                    Event::Rejected { conflict, .. } => {
                         *conflicts.entry(conflict.name()).or_default() += 1;
                     }
                     _ => {}

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use anyhow::{Result, bail, ensure};
-use capsched::api::Decision;
+use capsched::api::Event;
 use capsched::metrics::Histogram;
 use capsched::time::{Clock, SystemClock};
 use serde::Serialize;
@@ -273,9 +273,9 @@ impl Book {
     }
 
     /// Closes the oldest ask of each application that got a container.
-    fn serve(&mut self, decisions: &[Decision], now: u64) {
+    fn serve(&mut self, decisions: &[Event], now: u64) {
         for decision in decisions {
-            if let Decision::Allocated {
+            if let Event::Allocated {
                 container, size, ..
             } = decision
             {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use capsched::api::{ApplicationId, Decision, DeliveredEvents, ResourceVector, Threaded};
+use capsched::api::{ApplicationId, DeliveredEvents, Event, ResourceVector, Threaded};
 use capsched::metrics::Closed;
 use capsched::time::{Clock, SystemClock};
 
@@ -17,7 +17,7 @@ pub(crate) struct Tally {
     /// Containers after which nothing is counted.
     target: u64,
     /// Kept as they came; judged when the clock no longer runs.
-    decisions: Vec<Decision>,
+    decisions: Vec<Event>,
     delivered: Vec<DeliveredEvents>,
     placed: u64,
     /// Containers up to the first moment at which there was one, and that moment.
@@ -47,7 +47,7 @@ impl Tally {
     pub(crate) fn up_to(target: u64) -> Self {
         let room = usize::try_from(target).unwrap_or(0) * 9 / 8;
         let mut decisions = Vec::new();
-        let none = Decision::MasterLost {
+        let none = Event::MasterLost {
             app: ApplicationId::new(0),
         };
         decisions.resize(room, none);
@@ -66,7 +66,7 @@ impl Tally {
     }
 
     /// Takes in what was decided up to now; how many containers were placed.
-    pub(crate) fn take(&mut self, decisions: Vec<Decision>) -> u64 {
+    pub(crate) fn take(&mut self, decisions: Vec<Event>) -> u64 {
         let known = self.decisions.len();
         self.decisions.extend(decisions);
         let placed = containers(&self.decisions[known..]);
@@ -117,7 +117,7 @@ impl Tally {
     pub(crate) fn conflicts(&self) -> BTreeMap<&'static str, u64> {
         let mut conflicts = BTreeMap::new();
         for decision in &self.decisions {
-            if let Decision::Rejected { conflict, .. } = decision {
+            if let Event::Rejected { conflict, .. } = decision {
                 *conflicts.entry(conflict.name()).or_default() += 1;
             }
         }
@@ -128,7 +128,7 @@ impl Tally {
     pub(crate) fn hash(&self) -> String {
         let mut hash = Hash::new();
         for decision in &self.decisions {
-            if let Decision::Allocated {
+            if let Event::Allocated {
                 container, node, ..
             } = decision
             {
@@ -146,7 +146,7 @@ impl Tally {
         let mut leaves = BTreeMap::new();
         let target = usize::try_from(self.target).unwrap_or(usize::MAX);
         let placed = self.decisions.iter().filter_map(|decision| match decision {
-            Decision::Allocated { queue, size, .. } => Some((queue, size)),
+            Event::Allocated { queue, size, .. } => Some((queue, size)),
             _ => None,
         });
         for (queue, size) in placed.take(target) {
@@ -174,14 +174,14 @@ impl Tally {
     /// The resources of all containers placed.
     pub(crate) fn sum(&self) -> ResourceVector {
         let sizes = self.decisions.iter().filter_map(|decision| match decision {
-            Decision::Allocated { size, .. } => Some(*size),
+            Event::Allocated { size, .. } => Some(*size),
             _ => None,
         });
         sizes.fold(ResourceVector::NONE, |sum, size| sum + size)
     }
 }
 
-fn containers(decisions: &[Decision]) -> u64 {
-    let placed = |decision: &&Decision| matches!(decision, Decision::Allocated { .. });
+fn containers(decisions: &[Event]) -> u64 {
+    let placed = |decision: &&Event| matches!(decision, Event::Allocated { .. });
     decisions.iter().filter(placed).count() as u64
 }

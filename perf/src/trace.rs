@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, Decision, Engine, NodeName, NodeSpec,
+    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, Engine, Event, NodeName, NodeSpec,
     ResourceVector, Sequential, Threaded,
 };
 use capsched::metrics::{Closed, Histogram, Phase};
@@ -82,7 +82,7 @@ impl Replay {
         }
         let decisions = engine.take_events();
         let found = decisions.iter().find_map(|decision| match decision {
-            Decision::Allocated { size, .. } => Some(*size),
+            Event::Allocated { size, .. } => Some(*size),
             _ => None,
         });
         if found.is_none() {
@@ -162,10 +162,10 @@ fn in_windows(engine: Sequential, how: How, pods: &[ResourceVector]) -> Result<R
             }
             for decision in decisions.drain(..) {
                 match decision {
-                    Decision::Allocated {
+                    Event::Allocated {
                         container, size, ..
                     } if waiting.remove(&container.app) => verdict.place(size),
-                    Decision::Reserved { container, .. }
+                    Event::Reserved { container, .. }
                         if all_nodes && waiting.remove(&container.app) =>
                     {
                         verdict.give_up(&engine, container.app)?;

@@ -13,8 +13,8 @@ use std::alloc::System;
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Latencies, Mode, NodeName, NodeReport,
-    NodeSpec, ResourceVector, Sequential, Threaded,
+    AppSpec, ApplicationId, Ask, AskCall, Event, Latencies, Mode, NodeName, NodeReport, NodeSpec,
+    ResourceVector, Sequential, Threaded,
 };
 use capsched::commit::{CommitOutcome, Ledger};
 use capsched::config;
@@ -195,10 +195,10 @@ impl Clock for Gate {
 }
 
 /// Containers among decisions.
-fn placed(events: &[Decision]) -> u32 {
+fn placed(events: &[Event]) -> u32 {
     events
         .iter()
-        .map(|decision| u32::from(matches!(decision, Decision::Allocated { .. })))
+        .map(|decision| u32::from(matches!(decision, Event::Allocated { .. })))
         .sum()
 }
 

@@ -79,7 +79,8 @@ fn name(event: &Event) -> &'static str {
         Event::Allocated { .. } => "allocated",
         Event::Reserved { .. } => "reserved",
         Event::ReservationMoved { .. } => "reservation_moved",
-        Event::Released { .. } => "released",
+        Event::Ended { .. } => "ended",
+        Event::Unreserved { .. } => "unreserved",
         Event::MasterStarted { .. } => "master_started",
         Event::MasterLost { .. } => "master_lost",
         Event::AttemptEnded { .. } => "attempt_ended",
@@ -116,6 +117,7 @@ fn row(event: &Event) -> Row<'_> {
             container,
             node,
             size,
+            ..
         }
         | Event::ReservationMoved {
             container,
@@ -128,7 +130,12 @@ fn row(event: &Event) -> Row<'_> {
             size: Some(size),
             ..Row::default()
         },
-        Event::Released { container, .. } => Row {
+        Event::Ended { container, .. } => Row {
+            container: Some(*container),
+            reason: reason(event, "cause"),
+            ..Row::default()
+        },
+        Event::Unreserved { container, .. } => Row {
             container: Some(*container),
             reason: reason(event, "reason"),
             ..Row::default()

@@ -2,8 +2,8 @@
 //!
 //! # What may grow
 //!
-//! Errors, reasons to wait, views and results are `#[non_exhaustive]`: a later version may add to them. What a decision comes to
-//! is closed: [`Decision`], [`Conflict`], [`CommitOutcome`], [`Ending`], [`UnreserveReason`] and [`PreemptionReason`]. Whoever
+//! Errors, events, reasons to wait, views and results are `#[non_exhaustive]`: a later version may add to them. What a decision
+//! comes to is closed: [`Conflict`], [`CommitOutcome`], [`Ending`], [`UnreserveReason`] and [`PreemptionReason`]. Whoever
 //! keeps books matches all of them, so that a new one stops the build instead of being missed.
 
 mod builder;
@@ -26,10 +26,10 @@ mod whole_state;
 
 pub use crate::cluster::{AttributeError, AttributeMapping, Attributes, NodeState};
 pub use crate::commit::{
-    AppEnd, AppError, AskError, CommitOutcome, Conflict, Ending, EventCounts, GangEvent, GangStep,
-    HandOut, HeartbeatReply, LedgerEvent as Decision, MovedApps, NodeError, NodeQueue,
-    OpportunisticEvent, OpportunisticStep, PartitionSpec, PreemptionReason, PreemptionRound,
-    Recovered, RefreshError, SubmitError, Submitted, UnreserveReason, Unsettled, WaitingGang,
+    AppEnd, AppError, AskError, CommitOutcome, Conflict, Ending, Event, EventCounts, GangEvent,
+    GangStep, HandOut, HeartbeatReply, MovedApps, NodeError, NodeQueue, OpportunisticEvent,
+    OpportunisticStep, PartitionSpec, PreemptionReason, PreemptionRound, Recovered, RefreshError,
+    SubmitError, Submitted, UnreserveReason, Unsettled, WaitingGang,
 };
 pub use crate::explain::{
     Evidence, Explanation, Finding, GangOfApp, Holder, KeyExplanation, KeyOnNode, NodeCheck,
@@ -66,7 +66,7 @@ pub use next_step::{
     NextStep, RefusedAdmission, SettingsEditor, next_steps, next_steps_of_refusal,
     next_steps_of_refused_admission, next_steps_of_refused_call,
 };
-pub use scheduler::{Event, ReleaseReason, RoundPart, Scheduler};
+pub use scheduler::{RoundPart, Scheduler};
 pub use stepped::{ModeKind, Stepped};
 pub use user_limit::UserLimits;
 pub use view::{

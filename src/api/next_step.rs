@@ -9,9 +9,10 @@ mod refused_admission;
 mod refused_call;
 
 use super::ladder::{Ladder, values_above};
-use super::scheduler::{Event, Scheduler};
+use super::scheduler::Scheduler;
 use super::stepped::Stepped;
 use crate::commit::AskError;
+use crate::commit::Event;
 use crate::config::{self, Loaded, Options};
 use crate::explain::{Explanation, Finding, Reason};
 use crate::id::{ApplicationId, NameId, NodeName};

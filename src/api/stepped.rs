@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::container_error::ContainerError;
-use super::scheduler::{Event, RoundPart, Scheduler};
+use super::scheduler::{RoundPart, Scheduler};
 use crate::commit::{
-    self, AppError, AskError, HeartbeatReply, NodeError, PartitionSpec, PreemptionRound,
+    AppError, AskError, Event, HeartbeatReply, NodeError, PartitionSpec, PreemptionRound,
     RefreshError, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, Map, NodeName, NodeSlot};
@@ -238,20 +238,21 @@ impl Stepped {
 
     fn gather(&mut self) -> usize {
         let before = self.events.len();
-        let decisions = self.engine.take_events();
-        for decision in &decisions {
-            match decision {
-                commit::LedgerEvent::Rejected { conflict, app, .. } => {
+        let events = self.engine.take_events();
+        for event in &events {
+            match event {
+                Event::Rejected { conflict, app, .. } => {
                     *self.conflicts.entry(conflict.name()).or_default() += 1;
                     *self.refused.entry(*app).or_default() += 1;
                 }
-                commit::LedgerEvent::Allocated { container, .. } if !self.refused.is_empty() => {
+                Event::Allocated { container, .. } if !self.refused.is_empty() => {
                     self.refused.remove(&container.app);
                 }
                 _ => {}
             }
         }
-        self.events.extend(decisions.iter().filter_map(Event::of));
+        let changes = events.into_iter().filter(Event::changes_something);
+        self.events.extend(changes);
         let placed = |event: &&Event| matches!(event, Event::Allocated { .. });
         self.events[before..].iter().filter(placed).count()
     }

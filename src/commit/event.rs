@@ -46,7 +46,7 @@ pub struct AuxiliaryContainer {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum LedgerEvent {
+pub enum Event {
     /// A container was placed.
     Allocated {
         /// The container.
@@ -224,7 +224,71 @@ impl AppEnd {
     }
 }
 
-impl LedgerEvent {
+impl Event {
+    /// A container was placed in a queue for a priority and a request id, by a scheduler that knows no more of it.
+    #[must_use]
+    pub fn placed(
+        container: ContainerId,
+        (node, queue): (NodeName, Arc<str>),
+        size: ResourceVector,
+        (priority, request_id): (i32, i64),
+    ) -> Self {
+        Self::Allocated {
+            container,
+            node,
+            size,
+            queue,
+            key: SchedulerKey::new(priority, request_id),
+            locality: Locality::Any,
+            requested: None,
+            partition: PartitionId::DEFAULT,
+            borrowed: false,
+            from_reservation: false,
+        }
+    }
+
+    /// Space was reserved, by a scheduler that knows no more of it.
+    #[must_use]
+    pub fn held(container: ContainerId, node: NodeName, size: ResourceVector) -> Self {
+        Self::Reserved {
+            container,
+            node,
+            size,
+            key: SchedulerKey::new(0, 0),
+            locality: Locality::Any,
+            requested: None,
+            partition: PartitionId::DEFAULT,
+            borrowed: false,
+            again: false,
+        }
+    }
+
+    /// A container ended for a cause.
+    #[must_use]
+    pub const fn ended(
+        container: ContainerId,
+        node: NodeName,
+        size: ResourceVector,
+        cause: EndCause,
+    ) -> Self {
+        Self::Ended {
+            container,
+            node,
+            size,
+            ending: Ending::of(cause),
+            cause,
+        }
+    }
+
+    /// Whether something changed by it: it is neither a proposal that was refused nor a reservation that was kept.
+    #[must_use]
+    pub const fn changes_something(&self) -> bool {
+        !matches!(
+            self,
+            Self::Rejected { .. } | Self::Reserved { again: true, .. }
+        )
+    }
+
     /// A container of a proposal was placed, or takes the place of its reservation.
     #[inline(always)]
     pub(super) fn allocated(

@@ -2,7 +2,7 @@
 //!
 //! Tests: `tests/runtime/front_door.rs`.
 
-use super::event::{Ending, GangStep, LedgerEvent, OpportunisticStep};
+use super::event::{Ending, Event, GangStep, OpportunisticStep};
 
 /// Events so far, by kind. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -47,31 +47,31 @@ pub struct EventCounts {
 }
 
 impl EventCounts {
-    pub(super) fn count(&mut self, event: &LedgerEvent) {
+    pub(super) fn count(&mut self, event: &Event) {
         let count = match event {
-            LedgerEvent::Allocated { .. } => &mut self.allocated,
+            Event::Allocated { .. } => &mut self.allocated,
             // A reservation that is kept is none that is made.
-            LedgerEvent::Reserved { again: true, .. } => return,
-            LedgerEvent::Reserved { .. } => &mut self.reserved,
-            LedgerEvent::Unreserved { .. } => &mut self.unreserved,
-            LedgerEvent::ReservationMoved { .. } => &mut self.moved,
-            LedgerEvent::Ended { ending, .. } => match ending {
+            Event::Reserved { again: true, .. } => return,
+            Event::Reserved { .. } => &mut self.reserved,
+            Event::Unreserved { .. } => &mut self.unreserved,
+            Event::ReservationMoved { .. } => &mut self.moved,
+            Event::Ended { ending, .. } => match ending {
                 Ending::Finished => &mut self.finished,
                 Ending::Released => &mut self.released,
                 Ending::Killed => &mut self.killed,
             },
-            LedgerEvent::Updated { .. } => &mut self.updated,
-            LedgerEvent::Rejected { .. } => &mut self.rejected,
-            LedgerEvent::MasterStarted { .. } => &mut self.started,
-            LedgerEvent::MasterLost { .. } => &mut self.masters_lost,
-            LedgerEvent::AttemptEnded { .. } => &mut self.attempts_ended,
-            LedgerEvent::AppEnded { .. } => &mut self.ended,
-            LedgerEvent::Gang(gang) => match gang.step {
+            Event::Updated { .. } => &mut self.updated,
+            Event::Rejected { .. } => &mut self.rejected,
+            Event::MasterStarted { .. } => &mut self.started,
+            Event::MasterLost { .. } => &mut self.masters_lost,
+            Event::AttemptEnded { .. } => &mut self.attempts_ended,
+            Event::AppEnded { .. } => &mut self.ended,
+            Event::Gang(gang) => match gang.step {
                 GangStep::Placed { .. } => &mut self.gangs_placed,
                 GangStep::Holds { .. } => &mut self.gang_holds,
                 GangStep::Expired { .. } => &mut self.gangs_expired,
             },
-            LedgerEvent::Opportunistic(of) => match of.step {
+            Event::Opportunistic(of) => match of.step {
                 OpportunisticStep::Queued => &mut self.opportunistic_queued,
                 OpportunisticStep::Started => &mut self.opportunistic_started,
             },

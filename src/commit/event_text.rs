@@ -1,6 +1,6 @@
 //! Fields of events in JSON, where their types know no serde.
 //!
-//! Tests: the example of `LedgerEvent`.
+//! Tests: the example of `Event`.
 
 use std::sync::Arc;
 

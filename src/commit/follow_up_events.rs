@@ -3,7 +3,7 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
-use super::event::LedgerEvent;
+use super::event::Event;
 use super::outbox::FollowUpEvent;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::leaves::records::entered;
@@ -89,7 +89,7 @@ impl Ledger {
             let id = container.id;
             self.state.apps[app].master = Some(id.number);
             self.restore_own_places(app);
-            self.outbox.push(LedgerEvent::MasterStarted {
+            self.outbox.push(Event::MasterStarted {
                 app: id.app,
                 container: Some(id),
             });
@@ -108,7 +108,7 @@ impl Ledger {
         let of_attempt = id.attempt == row.attempt && row.stage != AppStage::Between;
         if of_attempt && row.master == Some(id.number) {
             let restarts = row.submission.restarts;
-            self.outbox.push(LedgerEvent::MasterLost { app: id.app });
+            self.outbox.push(Event::MasterLost { app: id.app });
             if restarts == Restarts::Never {
                 self.end_with_attempt(app);
             } else {

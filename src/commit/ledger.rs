@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::event::LedgerEvent;
+use super::event::Event;
 use super::event_counts::EventCounts;
 use super::outbox::Outbox;
 use super::registry::Registry;
@@ -194,12 +194,12 @@ impl Ledger {
     }
 
     /// Hands over the events since the last call, in order.
-    pub fn take_events(&mut self) -> Vec<LedgerEvent> {
+    pub fn take_events(&mut self) -> Vec<Event> {
         self.outbox.exchange(Vec::new())
     }
 
     /// Exchanges the events since the last call for an empty buffer, which takes the next ones.
-    pub fn exchange_events(&mut self, buffer: Vec<LedgerEvent>) -> Vec<LedgerEvent> {
+    pub fn exchange_events(&mut self, buffer: Vec<Event>) -> Vec<Event> {
         self.outbox.exchange(buffer)
     }
 

@@ -67,7 +67,7 @@ pub use containers::preempt::{
 };
 pub use containers::slot::ContainerSlot;
 pub use event::{
-    AppEnd, AuxiliaryContainer, Ending, GangEvent, GangStep, LedgerEvent, OpportunisticEvent,
+    AppEnd, AuxiliaryContainer, Ending, Event, GangEvent, GangStep, OpportunisticEvent,
     OpportunisticStep, UnreserveReason,
 };
 pub use event_counts::EventCounts;

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use super::event::LedgerEvent;
+use super::event::Event;
 use super::event_counts::EventCounts;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId};
@@ -39,7 +39,7 @@ pub(super) enum FollowUpEvent {
 /// What happened, in order, until somebody takes it.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    events: Vec<LedgerEvent>,
+    events: Vec<Event>,
     /// Events that the ledger itself has looked at.
     seen: usize,
     follow_ups: VecDeque<FollowUpEvent>,
@@ -48,7 +48,7 @@ pub(super) struct Outbox {
 
 impl Outbox {
     /// Adds an event for the outside.
-    pub(super) fn push(&mut self, event: LedgerEvent) {
+    pub(super) fn push(&mut self, event: Event) {
         self.counts.count(&event);
         self.events.push(event);
     }
@@ -61,7 +61,7 @@ impl Outbox {
     /// Adds the event of an allocation, made where it stays: pushed, it would be put together elsewhere and read
     /// back at once.
     #[inline(always)]
-    pub(super) fn push_allocated(&mut self, event: impl FnOnce() -> LedgerEvent) {
+    pub(super) fn push_allocated(&mut self, event: impl FnOnce() -> Event) {
         self.counts.allocated += 1;
         if self.events.capacity() == 0 {
             // As large as one that grows would begin, for less than growing costs.
@@ -71,7 +71,7 @@ impl Outbox {
     }
 
     /// Takes the events since the last call and leaves an empty buffer for the next ones.
-    pub(super) fn exchange(&mut self, mut buffer: Vec<LedgerEvent>) -> Vec<LedgerEvent> {
+    pub(super) fn exchange(&mut self, mut buffer: Vec<Event>) -> Vec<Event> {
         buffer.clear();
         self.seen = 0;
         std::mem::replace(&mut self.events, buffer)
@@ -81,13 +81,13 @@ impl Outbox {
     pub(super) fn allocated_since(&self, count: usize) -> impl Iterator<Item = ContainerId> {
         let since = self.events.iter().skip(count);
         since.filter_map(|event| match event {
-            LedgerEvent::Allocated { container, .. } => Some(*container),
+            Event::Allocated { container, .. } => Some(*container),
             _ => None,
         })
     }
 
     /// Events that the ledger itself has not looked at.
-    pub(super) fn new_events(&self) -> impl Iterator<Item = &LedgerEvent> {
+    pub(super) fn new_events(&self) -> impl Iterator<Item = &Event> {
         self.events.iter().skip(self.seen)
     }
 

@@ -203,6 +203,27 @@ impl App {
         &mut self.keys[at]
     }
 
+    /// Takes over entries without asks, ascending by key, where there is no key yet; whether it did.
+    pub fn take_entries(&mut self, entries: &mut Vec<KeyAsks>) -> bool {
+        let takes = self.keys.is_empty() && !entries.is_empty();
+        if takes {
+            self.keys = SmallVec::from_vec(std::mem::take(entries));
+            self.first_open = position(self.keys.len());
+        }
+        takes
+    }
+
+    /// Those of some keys that have no entry.
+    ///
+    /// Cost: a search for each.
+    pub fn missing<'a>(
+        &'a self,
+        keys: &'a [SchedulerKey],
+    ) -> impl Iterator<Item = SchedulerKey> + 'a {
+        let missing = |key: &SchedulerKey| self.find_key(*key).is_err();
+        keys.iter().copied().filter(missing)
+    }
+
     /// Creates an empty entry for each of some keys that has none, all at once.
     ///
     /// Cost: that of sorting the new ones, and one move of all entries.

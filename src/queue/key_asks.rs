@@ -42,7 +42,9 @@ pub struct KeyAsks {
 }
 
 impl KeyAsks {
-    pub(super) fn new(key: SchedulerKey) -> Self {
+    /// A key under which nothing happened.
+    #[must_use]
+    pub fn new(key: SchedulerKey) -> Self {
         Self {
             key,
             known: false,

@@ -10,9 +10,8 @@ use super::nodes::live_order::LiveOrders;
 use super::nodes::standstill::Standstill;
 use crate::cluster::AttributeMapping;
 use crate::commit::{
-    AppError, AskError, AskProgress, Conflict, HandOut, HeartbeatReply, Ledger, LedgerEvent,
-    LedgerOwner, NodeError, PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted,
-    Verdicts,
+    AppError, AskError, AskProgress, Conflict, Event, HandOut, HeartbeatReply, Ledger, LedgerOwner,
+    NodeError, PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot};
 use crate::policy::Locality;
@@ -103,7 +102,7 @@ impl Sequential {
     }
 
     /// Hands over what happened since the last call, in order.
-    pub fn take_events(&mut self) -> Vec<LedgerEvent> {
+    pub fn take_events(&mut self) -> Vec<Event> {
         self.ledger.take_events()
     }
 

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppEnd, AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, ContainerId, Decision,
-    EndCause, Engine, Event, ModeKind, NodeName, NodeReport, NodeSpec, ResourceVector, Restarts,
+    AppEnd, AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, ContainerId, EndCause,
+    Engine, Event, ModeKind, NodeName, NodeReport, NodeSpec, ResourceVector, Restarts,
     RunningContainer, Scheduler, Sequential, StateView, Stepped, TreeSettings,
 };
 use capsched::config;
@@ -53,7 +53,7 @@ fn start(engine: &mut Sequential) -> ContainerId {
     engine.heartbeat(&node(), &NodeReport::AsExpected).unwrap();
     let events = engine.take_events().into_iter();
     let mut started = events.filter_map(|event| match event {
-        Decision::MasterStarted { container, .. } => container,
+        Event::MasterStarted { container, .. } => container,
         _ => None,
     });
     started.next().unwrap()
@@ -82,7 +82,7 @@ fn late_reports_about_an_earlier_attempt_do_nothing() {
     assert_eq!(before, StateView::of(engine.ledger()));
     assert_eq!(engine.take_events(), []);
     assert!(engine.container_finished(second));
-    let lost = |event: &Decision| matches!(event, Decision::MasterLost { app } if *app == APP);
+    let lost = |event: &Event| matches!(event, Event::MasterLost { app } if *app == APP);
     assert!(engine.take_events().iter().any(lost));
 }
 
@@ -92,12 +92,12 @@ fn a_lifetime_that_is_over_sends_an_event_behind_those_of_the_containers() {
     let master = start(&mut engine);
     assert_eq!(engine.advance_to(60_000), 1);
     let events = engine.take_events();
-    let [Decision::Ended { container, .. }, ended] = events.as_slice() else {
+    let [Event::Ended { container, .. }, ended] = events.as_slice() else {
         panic!("{events:?}");
     };
     assert_eq!(*container, master);
     let cause = AppEnd::Lifetime;
-    assert_eq!(*ended, Decision::AppEnded { app: APP, cause });
+    assert_eq!(*ended, Event::AppEnded { app: APP, cause });
 }
 
 /// The scheduler trait passes on what ends applications.
@@ -177,7 +177,7 @@ fn beat(engine: &mut Sequential) {
 fn started(engine: &mut Sequential) -> Option<ContainerId> {
     let events = engine.take_events().into_iter();
     let mut started = events.filter_map(|event| match event {
-        Decision::MasterStarted { container, .. } => container,
+        Event::MasterStarted { container, .. } => container,
         _ => None,
     });
     started.next()
@@ -232,11 +232,11 @@ fn containers_that_run_outlive_their_attempt() {
 
     assert!(engine.container_finished(master));
     let events = engine.take_events();
-    let ended = Decision::AttemptEnded {
+    let ended = Event::AttemptEnded {
         app: APP,
         attempt: 1,
     };
-    assert!(events.contains(&Decision::MasterLost { app: APP }));
+    assert!(events.contains(&Event::MasterLost { app: APP }));
     assert_eq!(events.last(), Some(&ended));
     assert_eq!(live(&engine), [running[1]]);
     assert_eq!(used(&engine), [1024, 1024, 1024]);
@@ -319,7 +319,7 @@ fn an_attempt_without_the_containers_of_the_last_one_begins_anew() {
     engine.take_events();
     assert_eq!(engine.advance_to(60_000), 1);
     let cause = AppEnd::Lifetime;
-    let ended = Decision::AppEnded { app: APP, cause };
+    let ended = Event::AppEnded { app: APP, cause };
     assert_eq!(engine.take_events().last(), Some(&ended));
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Engine, NodeName, NodeReport,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Engine, Event, NodeName, NodeReport,
     NodeSpec, ResourceVector, Restarts, Sequential,
 };
 use capsched::config;
@@ -57,7 +57,7 @@ fn start_on(engine: &mut Sequential, nodes: usize) -> Option<(usize, ContainerId
             .unwrap();
         let events = engine.take_events().into_iter();
         let mut started = events.filter_map(|event| match event {
-            Decision::MasterStarted { container, .. } => container,
+            Event::MasterStarted { container, .. } => container,
             _ => None,
         });
         if let Some(master) = started.next() {

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, Closeness, Decision, Engine, EngineEnd,
-    GangAsk, GangStep, GangWait, Mode, NodeName, NodeReport, NodeSpec, NodeState, PartitionSpec,
+    AppSpec, ApplicationId, Ask, AskCall, AskError, Closeness, Engine, EngineEnd, Event, GangAsk,
+    GangStep, GangWait, Mode, NodeName, NodeReport, NodeSpec, NodeState, PartitionSpec,
     ResourceVector, Sequential,
 };
 use capsched::config;
@@ -80,8 +80,8 @@ fn news(engine: &mut Sequential) -> (Vec<String>, Vec<(ApplicationId, GangStep)>
     let (mut placed, mut gangs) = (Vec::new(), Vec::new());
     for event in engine.take_events() {
         match event {
-            Decision::Allocated { node, .. } => placed.push(node.to_string()),
-            Decision::Gang(gang) => gangs.push((gang.app, gang.step)),
+            Event::Allocated { node, .. } => placed.push(node.to_string()),
+            Event::Gang(gang) => gangs.push((gang.app, gang.step)),
             _ => {}
         }
     }
@@ -579,7 +579,7 @@ fn threads_place_gangs_whole_in_every_mode_and_give_them_up_in_time() {
         engine.quiesce();
         let events = engine.take_events();
         let steps = events.iter().filter_map(|event| match event {
-            Decision::Gang(gang) => Some(&gang.step),
+            Event::Gang(gang) => Some(&gang.step),
             _ => None,
         });
         let steps: Vec<_> = steps.collect();

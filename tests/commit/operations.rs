@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use capsched::api::{
-    AppEnd, AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, EndCause, Engine,
-    NodeError, NodeName, NodeReport, NodeSpec, NodeState, PartitionSpec, ResourceVector,
-    Sequential, StateView, SubmitError,
+    AppEnd, AppSpec, ApplicationId, Ask, AskCall, ContainerId, EndCause, Engine, Event, NodeError,
+    NodeName, NodeReport, NodeSpec, NodeState, PartitionSpec, ResourceVector, Sequential,
+    StateView, SubmitError,
 };
 use capsched::config;
 
@@ -82,7 +82,7 @@ fn beat(engine: &mut Sequential) {
 fn ends(engine: &mut Sequential) -> Vec<(u32, EndCause)> {
     let events = engine.take_events().into_iter();
     let ended = events.filter_map(|event| match event {
-        Decision::Ended {
+        Event::Ended {
             container, cause, ..
         } => Some((container.number, cause)),
         _ => None,
@@ -258,7 +258,7 @@ fn the_applications_of_a_queue_move_and_end_together() {
     assert!(engine.move_all_apps("a", "root.c").is_err());
     assert_eq!(engine.kill_all_apps("root.b"), Ok(vec![APP]));
     let events = engine.take_events();
-    let ended = Decision::AppEnded {
+    let ended = Event::AppEnded {
         app: APP,
         cause: AppEnd::QueueKilled,
     };

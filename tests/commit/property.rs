@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, NodeName, NodeReport, NodeSpec,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Event, NodeName, NodeReport, NodeSpec,
     ResourceVector, Restarts, Sequential, StateView, TreeSettings,
 };
 use capsched::config;
@@ -273,9 +273,9 @@ fn check_sums(view: &StateView) {
 }
 
 /// What an attempt placed anew keeps every queue above it within its maximum, type by type.
-fn check_limits(view: &StateView, decisions: &[Decision]) {
+fn check_limits(view: &StateView, decisions: &[Event]) {
     for decision in decisions {
-        let Decision::Allocated {
+        let Event::Allocated {
             queue: leaf,
             from_reservation: false,
             ..

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk, Decision, NodeName,
+    AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk, Event, NodeName,
     NodeReport, NodeSpec, PartitionSpec, ResourceVector, Sequential, StateView,
 };
 use capsched::config;
@@ -97,7 +97,7 @@ fn placed(engine: &mut Sequential) -> Vec<(ApplicationId, String)> {
     }
     let events = engine.take_events().into_iter();
     let allocated = events.filter_map(|event| match event {
-        Decision::Allocated {
+        Event::Allocated {
             container, node, ..
         } => Some((container.app, node.host().to_owned())),
         _ => None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::trees;
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, AskReply, ContainerChange, ContainerId, ContainerUpdate,
-    Decision, Engine, EngineBuilder, HandOut, NodeName, NodeReport, NodeSpec, ResourceVector,
+    Engine, EngineBuilder, Event, HandOut, NodeName, NodeReport, NodeSpec, ResourceVector,
     RunningContainer, Sequential, StateView, UnreserveReason, UpdateKind, UpdateRefusal,
 };
 use proptest::prelude::*;
@@ -199,8 +199,8 @@ fn an_increase_is_placed_on_the_node_of_its_container_and_then_fetched() {
     assert_eq!(used(&engine, 0), [vec![3072, 2], vec![0, 0], vec![3072, 2]]);
     let events = engine.take_events();
     let [
-        Decision::Updated { auxiliary, .. },
-        Decision::Ended { container, .. },
+        Event::Updated { auxiliary, .. },
+        Event::Ended { container, .. },
     ] = events.as_slice()
     else {
         panic!("{events:?}");
@@ -318,7 +318,7 @@ fn an_increase_without_room_is_reserved_on_its_node() {
     beat(&mut engine, 0);
     let events = engine.take_events();
     let [
-        Decision::Reserved {
+        Event::Reserved {
             key,
             size: waits,
             node: on,
@@ -350,7 +350,7 @@ fn an_increase_without_room_is_reserved_on_its_node() {
         &[update(1, 1, ContainerChange::Decrease(size(6, 4)))],
     );
     beat(&mut engine, 0);
-    let unreserved = |event: &Decision| matches!(event, Decision::Unreserved { .. });
+    let unreserved = |event: &Event| matches!(event, Event::Unreserved { .. });
     assert!(engine.take_events().iter().any(unreserved));
     check_books(&engine);
 }
@@ -365,7 +365,7 @@ fn reserved_increase() -> Sequential {
         &[update(1, 0, ContainerChange::Increase(size(6, 4)))],
     );
     beat(&mut engine, 0);
-    let reserved = |event: &Decision| matches!(event, Decision::Reserved { .. });
+    let reserved = |event: &Event| matches!(event, Event::Reserved { .. });
     assert!(engine.take_events().iter().any(reserved));
     engine
 }
@@ -395,12 +395,10 @@ fn the_end_of_a_container_drops_the_reservation_of_its_increase_and_no_other() {
         let events = engine.take_events();
         let ended = events
             .iter()
-            .position(
-                |event| matches!(event, Decision::Ended { container, .. } if *container == id),
-            )
+            .position(|event| matches!(event, Event::Ended { container, .. } if *container == id))
             .unwrap();
         let next = &events[ended + 1];
-        let Decision::Unreserved {
+        let Event::Unreserved {
             container, reason, ..
         } = next
         else {
@@ -412,7 +410,7 @@ fn the_end_of_a_container_drops_the_reservation_of_its_increase_and_no_other() {
     }
     let mut engine = reserved_increase();
     engine.container_finished(ContainerId::new(OTHER, 1));
-    let unreserved = |event: &Decision| matches!(event, Decision::Unreserved { .. });
+    let unreserved = |event: &Event| matches!(event, Event::Unreserved { .. });
     assert!(!engine.take_events().iter().any(unreserved));
 }
 
@@ -492,7 +490,7 @@ fn where_events_hand_containers_out_they_hand_changes_out() {
     engine.take_events();
     beat(&mut engine, 0);
     let events = engine.take_events();
-    let updated = |event: &Decision| matches!(event, Decision::Updated { version: 1, .. });
+    let updated = |event: &Event| matches!(event, Event::Updated { version: 1, .. });
     assert!(events.iter().any(updated), "{events:?}");
     assert_eq!(held(&engine, 1), Some((size(3, 2), 1)));
     assert_eq!(live(&engine, APP), [1]);

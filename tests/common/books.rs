@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use capsched::api::{
-    ApplicationId, CommitOutcome, ContainerId, Decision, Ending, NodeName, ResourceVector,
+    ApplicationId, CommitOutcome, ContainerId, Ending, Event, NodeName, ResourceVector,
 };
 use capsched::cluster::{Node, NodeState};
 use capsched::commit::Ledger;
@@ -100,9 +100,9 @@ impl Books {
     }
 
     /// Writes down one event, and panics when it cannot follow those before.
-    pub(crate) fn hear(&mut self, event: &Decision) {
+    pub(crate) fn hear(&mut self, event: &Event) {
         match event {
-            Decision::Allocated {
+            Event::Allocated {
                 container,
                 node,
                 size,
@@ -118,7 +118,7 @@ impl Books {
                 }
                 self.place(node, *container, *size);
             }
-            Decision::Ended {
+            Event::Ended {
                 container,
                 node,
                 size,
@@ -130,7 +130,7 @@ impl Books {
                 }
                 self.end(node, *container, *size);
             }
-            Decision::Reserved {
+            Event::Reserved {
                 container,
                 node,
                 size,
@@ -141,13 +141,13 @@ impl Books {
                 self.reservations += 1;
                 self.reserve(node, *container, *size);
             }
-            Decision::Unreserved {
+            Event::Unreserved {
                 container,
                 node,
                 size,
                 ..
             } => self.unreserve(node, *container, *size),
-            Decision::ReservationMoved {
+            Event::ReservationMoved {
                 container,
                 from,
                 to,
@@ -157,18 +157,18 @@ impl Books {
                 self.unreserve(from, *container, *size);
                 self.reserve(to, *container, *size);
             }
-            Decision::Rejected { conflict, .. } => {
+            Event::Rejected { conflict, .. } => {
                 let outcome = CommitOutcome::from(*conflict).index();
                 *self.refused.entry(outcome).or_default() += 1;
             }
-            Decision::MasterStarted { container, .. } => {
+            Event::MasterStarted { container, .. } => {
                 assert_eq!(*container, None, "nobody has a master");
             }
-            Decision::MasterLost { app } => panic!("{app} has no master to lose"),
-            Decision::AppEnded { app, .. } => panic!("{app} has no limit of its lifetime"),
-            Decision::Updated { container, .. } => panic!("{container} was not to change"),
-            Decision::Gang(gang) => panic!("{} asks for no gang", gang.app),
-            Decision::Opportunistic(of) => panic!("{} is not asked for", of.container),
+            Event::MasterLost { app } => panic!("{app} has no master to lose"),
+            Event::AppEnded { app, .. } => panic!("{app} has no limit of its lifetime"),
+            Event::Updated { container, .. } => panic!("{container} was not to change"),
+            Event::Gang(gang) => panic!("{} asks for no gang", gang.app),
+            Event::Opportunistic(of) => panic!("{} is not asked for", of.container),
             other => panic!("nobody asked for that: {other:?}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use capsched::api::{AppSpec, ApplicationId, AskCall, Decision, Mode, Threaded, TreeSettings};
+use capsched::api::{AppSpec, ApplicationId, AskCall, Event, Mode, Threaded, TreeSettings};
 use capsched::config;
 
 /// Two leaves, `root.a` of 60 % and `root.b` of 40 %, in which one user may have all.
@@ -63,7 +63,7 @@ pub(crate) fn asking(engine: &Threaded, number: u32, calls: &[AskCall]) -> Appli
 }
 
 /// Waits for quiescence while the events are read; a hang here is the failure.
-pub(crate) fn quiet_while_events_are_read(engine: &Threaded) -> Vec<Decision> {
+pub(crate) fn quiet_while_events_are_read(engine: &Threaded) -> Vec<Event> {
     let mut events = Vec::new();
     std::thread::scope(|scope| {
         let quiet = scope.spawn(|| engine.quiesce());
@@ -77,7 +77,7 @@ pub(crate) fn quiet_while_events_are_read(engine: &Threaded) -> Vec<Decision> {
 }
 
 /// Containers that an application got.
-pub(crate) fn placed(events: &[Decision], app: ApplicationId) -> usize {
-    let of_app = |event: &&Decision| matches!(event, Decision::Allocated { container, .. } if container.app == app);
+pub(crate) fn placed(events: &[Event], app: ApplicationId) -> usize {
+    let of_app = |event: &&Event| matches!(event, Event::Allocated { container, .. } if container.app == app);
     events.iter().filter(of_app).count()
 }

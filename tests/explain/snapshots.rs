@@ -167,7 +167,9 @@ impl Course {
         for event in &events {
             match event {
                 Event::Allocated { container, .. } => self.live.push(*container),
-                Event::Released { container, .. } => self.live.retain(|live| live != container),
+                Event::Ended { container, .. } | Event::Unreserved { container, .. } => {
+                    self.live.retain(|live| live != container)
+                }
                 _ => {}
             }
         }

@@ -5,9 +5,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, AppStage, ApplicationId, Ask, AskCall, ConstrainedAsk, ContainerId, Decision,
-    MAX_VALUE, NodeName, NodeReport, NodeSpec, PartitionSpec, ResourceVector, Sequential,
-    StateView,
+    AppSpec, AppStage, ApplicationId, Ask, AskCall, ConstrainedAsk, ContainerId, Event, MAX_VALUE,
+    NodeName, NodeReport, NodeSpec, PartitionSpec, ResourceVector, Sequential, StateView,
 };
 use capsched::config;
 
@@ -92,11 +91,11 @@ fn refused(engine: &mut Sequential, call: &AskCall) -> (&'static str, String) {
     (error.code(), error.to_string())
 }
 
-fn decisions(engine: &mut Sequential) -> Vec<Decision> {
+fn decisions(engine: &mut Sequential) -> Vec<Event> {
     engine.take_events()
 }
 
-fn beat(engine: &mut Sequential, host: &str) -> Vec<Decision> {
+fn beat(engine: &mut Sequential, host: &str) -> Vec<Event> {
     engine
         .heartbeat(&node(host), &NodeReport::AsExpected)
         .unwrap();
@@ -136,7 +135,7 @@ fn f02_an_ask_for_nothing_is_raised_to_the_minimum() {
         let mut engine = running();
         engine.ask(APP, &asking(size, 1)).unwrap();
         let decisions = beat(&mut engine, "h1");
-        let Some(Decision::Allocated { size: got, .. }) = decisions.first() else {
+        let Some(Event::Allocated { size: got, .. }) = decisions.first() else {
             panic!("{decisions:?}");
         };
         assert_eq!(*got, size.component_max(&of(1024, 1)));

@@ -207,7 +207,7 @@ fn a_stepped_engine_runs_each_round_at_its_time() {
     engine.advance(2_999);
     engine.events(&mut events);
     let released = |events: &[capsched::api::Event]| {
-        let released = |event: &&_| matches!(event, capsched::api::Event::Released { .. });
+        let released = |event: &&_| matches!(event, capsched::api::Event::Ended { .. });
         events.iter().filter(released).count()
     };
     assert_eq!(released(&events), 0, "asked back at 1000, killed at 3000");

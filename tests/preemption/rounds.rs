@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, Ask, AskCall, Decision, NodeReport, NodeSpec, PreemptionReason as Reason, Rescheduler,
+    AppSpec, Ask, AskCall, Event, NodeReport, NodeSpec, PreemptionReason as Reason, Rescheduler,
     Sequential, UnreserveReason, WhyNot,
 };
 use capsched::commit::{PreemptionReason, Verdict, VerdictKind, Verdicts};
@@ -334,8 +334,8 @@ fn a_reservation_that_waits_too_long_is_dropped_and_told() {
     assert_eq!(scene.preempt().dropped, [container(3, 1)]);
     assert_eq!(scene.policy.count(Reason::ReservationTimeout), 1);
     assert_eq!(reserved_on(&scene), [] as [&str; 0]);
-    let told = |event: &Decision| match event {
-        Decision::Unreserved { reason, .. } => Some(*reason),
+    let told = |event: &Event| match event {
+        Event::Unreserved { reason, .. } => Some(*reason),
         _ => None,
     };
     let events = scene.engine.take_events();

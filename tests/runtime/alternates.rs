@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, CommittedDecision, Conflict, Decision,
-    Mode, NodeName, NodeSpec, PartitionSpec, Pipeline,
+    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, CommittedDecision, Conflict, Event, Mode,
+    NodeName, NodeSpec, PartitionSpec, Pipeline,
 };
 use capsched::resource::ResourceVector;
 use capsched::time::ManualClock;
@@ -79,7 +79,7 @@ fn committed(pipeline: &mut Pipeline) -> CommittedDecision {
 
 fn place(step: &CommittedDecision) -> Option<&NodeName> {
     step.events.iter().find_map(|event| match event {
-        Decision::Allocated { node, .. } => Some(node),
+        Event::Allocated { node, .. } => Some(node),
         _ => None,
     })
 }

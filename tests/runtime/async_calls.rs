@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use capsched::api::{
-    AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, Awaited, Decision, Engine, EngineEnd,
+    AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, Awaited, Engine, EngineEnd, Event,
     HandOut, NodeError, NodeReport, NodeSpec, ResourceVector, StreamTimeout, SubmitError,
 };
 
@@ -175,7 +175,7 @@ fn the_stream_is_taken_once_and_has_every_event() {
         .hand_out(HandOut::Event)
         .start()
         .unwrap();
-    let started = |number| Decision::MasterStarted {
+    let started = |number| Event::MasterStarted {
         app: app(number),
         container: None,
     };
@@ -218,7 +218,7 @@ fn a_call_that_waits_gets_nothing_once_the_stream_is_taken() {
     engine.submit(AppSpec::new(app(1), "root.a", "u")).unwrap();
     assert_eq!(waiting.join().unwrap(), (Awaited::Ended, Vec::new()));
     assert_eq!(looking.join().unwrap(), Awaited::Ended);
-    let started = Decision::MasterStarted {
+    let started = Event::MasterStarted {
         app: app(1),
         container: None,
     };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::clocks::FailingClock;
 use capsched::api::EngineEnd;
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, Engine, Mode, NodeError, NodeReport, NodeSpec,
+    AppSpec, ApplicationId, Ask, AskCall, Engine, Event, Mode, NodeError, NodeReport, NodeSpec,
     Threaded, TreeSettings,
 };
 use capsched::config;
@@ -71,7 +71,7 @@ fn at_rest(engine: &Threaded) {
 }
 
 /// Reads events until one is found.
-fn told(engine: &Threaded, wanted: impl Fn(&Decision) -> bool) {
+fn told(engine: &Threaded, wanted: impl Fn(&Event) -> bool) {
     let mut events = Vec::new();
     while !events.iter().any(&wanted) {
         let more = engine
@@ -125,7 +125,7 @@ fn one_container(engine: &Threaded, mode: Mode) {
     }
     told(
         engine,
-        |event| matches!(event, Decision::Allocated { container, .. } if container.app == app),
+        |event| matches!(event, Event::Allocated { container, .. } if container.app == app),
     );
 }
 
@@ -182,7 +182,7 @@ fn a_lifetime_that_a_call_at_rest_began_ends_though_nobody_calls() {
                 let builder = Engine::builder(settings(&lifetime)).mode(mode);
                 let engine = builder.clock(SystemClock::new()).start().unwrap();
                 one_container(&engine, mode);
-                told(&engine, |event| matches!(event, Decision::Ended { .. }));
+                told(&engine, |event| matches!(event, Event::Ended { .. }));
                 assert_eq!(engine.stop(), EngineEnd::Stopped, "{mode:?}");
             });
         }
@@ -258,7 +258,7 @@ fn quiescence_at_rest_comes_after_all_that_was_asked_for() {
         engine.ask(app, asking(COUNT)).unwrap();
         engine.quiesce();
         let shown = engine.snapshot();
-        let allocated = |event: &&Decision| matches!(event, Decision::Allocated { .. });
+        let allocated = |event: &&Event| matches!(event, Event::Allocated { .. });
         placed += engine.take_events().iter().filter(allocated).count();
         assert_eq!(placed, COUNT as usize * round);
         let proposed: u64 = shown.taken.iter().sum();
@@ -304,7 +304,7 @@ fn calls_at_rest_are_served_once_their_events_are_read() {
         engine.ask(app, AskCall::asking(vec![ask])).unwrap();
     }
     let mut events = Vec::new();
-    let allocated = |event: &&Decision| matches!(event, Decision::Allocated { .. });
+    let allocated = |event: &&Event| matches!(event, Event::Allocated { .. });
     while events.iter().filter(allocated).count() < 8 {
         let more = engine
             .await_events(&mut events, Duration::from_mins(1))

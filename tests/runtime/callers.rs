@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, CommitOutcome, Decision, Engine, Mode,
-    NodeName, NodeReport, NodeSpec, SubmitError, Threaded,
+    AppSpec, ApplicationId, Ask, AskCall, AskError, CommitOutcome, Engine, Event, Mode, NodeName,
+    NodeReport, NodeSpec, SubmitError, Threaded,
 };
 use capsched::resource::ResourceVector;
 use capsched::time::{ManualClock, SystemClock};
@@ -175,7 +175,8 @@ fn a_lifetime_ends_on_time_while_the_committer_is_awake_and_nobody_calls() {
                 .await_events(&mut events, Duration::from_mins(1))
                 .is_some()
         );
-        let ended = |event: &Decision| matches!(event, Decision::Ended { container, .. } if container.app == app);
+        let ended =
+            |event: &Event| matches!(event, Event::Ended { container, .. } if container.app == app);
         assert!(events.iter().any(ended), "{mode:?}: {events:?}");
         let known = engine.inspect(move |ledger| ledger.app(app).is_some());
         assert_eq!(known, Ok(false), "{mode:?}");
@@ -263,7 +264,7 @@ fn what_was_decided_up_to_an_end_in_full_work_stays_readable() {
         }
         assert_eq!(engine.end(), capsched::api::EngineEnd::Stopped);
         engine.append_events(&mut events);
-        let placed = |event: &&Decision| matches!(event, Decision::Allocated { .. });
+        let placed = |event: &&Event| matches!(event, Event::Allocated { .. });
         let snapshot = engine.snapshot();
         let shown: i64 = snapshot
             .nodes

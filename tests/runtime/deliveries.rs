@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Awaited, Decision, DeliveredEvents, EngineEnd, Mode,
+    AppSpec, ApplicationId, Ask, AskCall, Awaited, DeliveredEvents, EngineEnd, Event, Mode,
     NodeSpec, Threaded,
 };
 use capsched::resource::ResourceVector;
@@ -44,7 +44,7 @@ fn each_event_was_told_when_it_happened() {
     for DeliveredEvents { at_ns, end } in told {
         assert!(from < end, "nothing is no event");
         let here = events[from..end].iter();
-        let allocated = |event: &&Decision| matches!(event, Decision::Allocated { .. });
+        let allocated = |event: &&Event| matches!(event, Event::Allocated { .. });
         placed.extend(here.filter(allocated).map(|_| at_ns));
         from = end;
     }
@@ -79,7 +79,7 @@ fn a_task_is_woken_once_events_come_and_at_the_end() {
     assert_eq!(woken(), 1);
     let next = pin!(engine.next_events(&mut events)).poll(&mut context);
     assert_eq!(next, Poll::Ready(Awaited::Some));
-    let started = |event: &Decision| matches!(event, Decision::MasterStarted { .. });
+    let started = |event: &Event| matches!(event, Event::MasterStarted { .. });
     assert!(events.iter().any(started));
     assert_eq!(engine.poll_events(&mut events, &context), Poll::Pending);
     assert_eq!(engine.end(), EngineEnd::Stopped);

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Ending, Engine, HandOut, Mode,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Ending, Engine, Event, HandOut, Mode,
     NodeName, NodeReport, NodeSpec, ResourceVector,
 };
 
@@ -37,7 +37,7 @@ fn placed(engine: &Engine, mode: Mode) -> Vec<ContainerId> {
     }
     let events = engine.take_events().into_iter();
     let allocated = events.filter_map(|event| match event {
-        Decision::Allocated { container, .. } => Some(container),
+        Event::Allocated { container, .. } => Some(container),
         _ => None,
     });
     allocated.collect()
@@ -96,8 +96,8 @@ fn nodes_launch_and_lose_what_events_handed_out() {
     assert_eq!(state.apps[0].live, [1, 2, 3, 4]);
     engine.remove_node(node()).unwrap();
     engine.quiesce();
-    let killed = |event: &Decision| {
-        matches!(event, Decision::Ended { container, ending: Ending::Killed, .. }
+    let killed = |event: &Event| {
+        matches!(event, Event::Ended { container, ending: Ending::Killed, .. }
             if all.contains(container))
     };
     assert_eq!(engine.take_events().iter().filter(|e| killed(e)).count(), 4);

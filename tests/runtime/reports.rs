@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use capsched::api::{
-    Ask, AskCall, Decision, Engine, HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
-    NodeSpec, StateView, Threaded,
+    Ask, AskCall, Engine, Event, HeartbeatReply, Mode, NodeError, NodeName, NodeReport, NodeSpec,
+    StateView, Threaded,
 };
 use capsched::resource::ResourceVector;
 use capsched::time::ManualClock;
@@ -15,7 +15,7 @@ type Reported = Result<HeartbeatReply, NodeError>;
 /// Four containers are placed, launched, and all but one given back and stopped; reports of the
 /// nodes are handed over together or one by one, with that of a lost node among them. All answers,
 /// everything that happened, and the state in the end.
-fn reports(mode: Mode, together: bool) -> (Vec<Reported>, Vec<Decision>, StateView) {
+fn reports(mode: Mode, together: bool) -> (Vec<Reported>, Vec<Event>, StateView) {
     let engine = Threaded::start(settings(), &[], mode, ManualClock::at(0)).unwrap();
     let names: Vec<NodeName> = (0..4).map(|i| format!("n{i}:1").parse().unwrap()).collect();
     for name in &names {

@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, Decision, Engine, Latencies, Mode,
+    AppSpec, ApplicationId, Ask, AskCall, CommitOutcome, Engine, Event, Latencies, Mode,
     NodeReport, NodeSpec, PartitionSpec, Running, Sequential, Threaded, TreeSettings,
 };
 use capsched::id::{NodeSlot, PartitionId};
@@ -47,9 +47,9 @@ fn run(mode: Mode, settings: TreeSettings, cores: i64) -> ([usize; 2], ResourceV
     }
     engine.quiesce();
     let events = engine.take_events();
-    let allocated = |event: &&Decision| matches!(event, Decision::Allocated { .. });
+    let allocated = |event: &&Event| matches!(event, Event::Allocated { .. });
     let placed = events.iter().filter(allocated).count();
-    let reserved = |event: &&Decision| matches!(event, Decision::Reserved { .. });
+    let reserved = |event: &&Event| matches!(event, Event::Reserved { .. });
     let waiting = events.iter().filter(reserved).count();
     let snapshot = engine.snapshot();
     let used = snapshot
@@ -343,8 +343,8 @@ fn events_that_nobody_made_room_for_are_told_after_the_end() {
     let mut engine = Threaded::take_over(engine, mode, clock, running).unwrap();
     let apps = [1, 2, 3, 4, 5].map(|number| asking(&engine, number, &[]));
     assert_eq!(engine.end(), capsched::api::EngineEnd::Stopped);
-    let started = |event: &Decision| match event {
-        Decision::MasterStarted { app, .. } => Some(*app),
+    let started = |event: &Event| match event {
+        Event::MasterStarted { app, .. } => Some(*app),
         _ => None,
     };
     let told: Vec<_> = engine.take_events().iter().filter_map(started).collect();
@@ -387,8 +387,8 @@ fn more_reservations_than_a_batch_holds_hold_nobody_up() {
     let reserved = shown.nodes.iter().filter(|node| node.reserved.is_some());
     let reserved = reserved.count();
     assert!(reserved > 64, "{reserved} reserved");
-    let containers = |event: &Decision| match event {
-        Decision::Allocated { container, .. } => Some(*container),
+    let containers = |event: &Event| match event {
+        Event::Allocated { container, .. } => Some(*container),
         _ => None,
     };
     let first: Vec<_> = engine.take_events().iter().filter_map(containers).collect();

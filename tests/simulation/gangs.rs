@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Closeness, Decision, Engine, GangAsk, GangEvent,
-    GangStep, ModeKind, NodeName, NodeSpec, NodeState, ResourceVector, Scheduler, Sequential,
-    Stepped, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Closeness, Engine, Event, GangAsk, GangEvent, GangStep,
+    ModeKind, NodeName, NodeSpec, NodeState, ResourceVector, Scheduler, Sequential, Stepped,
+    TreeSettings,
 };
 use capsched::config;
 use capsched::simulator::import::{ImportOptions, NativeWriter, Source, native};
@@ -73,6 +73,7 @@ struct Met {
 
 /// One run: a cluster that nodes leave and join, applications that ask for small containers and for gangs.
 struct Run {
+    seed: u64,
     engine: Stepped,
     books: AuditBooks,
     random: Random,
@@ -100,6 +101,7 @@ impl Run {
         let mut run = Self {
             engine: Stepped::new(engine, mode),
             books: AuditBooks::default(),
+            seed,
             random: Random::new(seed),
             now_ms: 0,
             apps: Vec::new(),
@@ -229,18 +231,17 @@ impl Run {
         self.books.replied(app, &reply);
     }
 
-    /// Takes the events, and looks at the holds.
-    fn follow(&mut self, met: &mut Met) {
+    fn take_events(&mut self, met: &mut Met) {
         let mut events = Vec::new();
         self.engine.events(&mut events);
         for event in &events {
             self.books.event(event);
             match event {
-                capsched::api::Event::Allocated { container, .. } => self.live.push(*container),
-                capsched::api::Event::Released { container, .. } => {
+                Event::Allocated { container, .. } => self.live.push(*container),
+                Event::Ended { container, .. } | Event::Unreserved { container, .. } => {
                     self.live.retain(|live| live != container);
                 }
-                capsched::api::Event::Gang(GangEvent { step, .. }) => match step {
+                Event::Gang(GangEvent { step, .. }) => match step {
                     GangStep::Placed { .. } => met.placed += 1,
                     GangStep::Holds { .. } => met.holds += 1,
                     GangStep::Expired { .. } => met.expired += 1,
@@ -249,9 +250,16 @@ impl Run {
                 _ => {}
             }
         }
+    }
+
+    /// Takes the events, and looks at the holds.
+    fn follow(&mut self, met: &mut Met) {
+        self.take_events(met);
         // Nothing is lost before it is taken over: it would be asked for again.
-        for &app in &self.apps {
+        for app in self.apps.clone() {
             let mut reply = self.engine.ask(app, AskCall::default()).unwrap();
+            // A call serves gangs, too: what it placed is in the reply.
+            self.take_events(met);
             // A node that leaves takes capacity that is used.
             reply.headroom = ResourceVector::NONE;
             self.books.replied(app, &reply);
@@ -260,7 +268,8 @@ impl Run {
         self.judge_holds(met);
         assert!(
             self.books.violations().is_empty(),
-            "{:?}",
+            "seed {}: {:?}",
+            self.seed,
             self.books.findings()
         );
     }
@@ -354,17 +363,12 @@ fn an_auditor_notices_a_part_of_a_gang() {
     engine.submit(&AppSpec::new(app, "root.a", "ann")).unwrap();
     engine.ask_gang(app, &GangAsk::of(2, size(1), 100)).unwrap();
     let events = engine.take_events();
-    let of_gang =
-        |event: &&Decision| matches!(event, Decision::Allocated { .. } | Decision::Gang(_));
-    let events: Vec<_> = events
-        .iter()
-        .filter(of_gang)
-        .filter_map(capsched::api::Event::of)
-        .collect();
+    let of_gang = |event: &&Event| matches!(event, Event::Allocated { .. } | Event::Gang(_));
+    let events: Vec<_> = events.iter().filter(of_gang).collect();
     assert_eq!(events.len(), 3);
     // The second member is lost.
-    books.event(&events[0]);
-    books.event(&events[2]);
+    books.event(events[0]);
+    books.event(events[2]);
     assert_eq!(books.violations().get("G1"), Some(&1));
     books.gang_asked(app, &GangAsk::of(2, size(1), 100), 0);
     books.gangs_at(100);

@@ -7,8 +7,8 @@
 
 use capsched::api::EngineEnd;
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, Mode, NodeName, NodeReport,
-    NodeSpec, ResourceVector, Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Event, Mode, NodeName, NodeReport, NodeSpec,
+    ResourceVector, Threaded, TreeSettings,
 };
 use capsched::config;
 use capsched::time::SystemClock;
@@ -197,16 +197,16 @@ struct Oracle {
 }
 
 impl Oracle {
-    fn hear(&mut self, decision: &Decision) {
+    fn hear(&mut self, decision: &Event) {
         match decision {
-            Decision::Allocated {
+            Event::Allocated {
                 container,
                 node,
                 size,
                 from_reservation,
                 ..
             } => self.allocated(*container, node, *size, *from_reservation),
-            Decision::Reserved {
+            Event::Reserved {
                 container,
                 node,
                 again,
@@ -218,13 +218,13 @@ impl Oracle {
                 let holders = self.reserved.values().filter(|other| *other == node);
                 assert_eq!(holders.count(), 1, "{node} is reserved twice");
             }
-            Decision::Unreserved {
+            Event::Unreserved {
                 container, node, ..
             } => {
                 let held = self.reserved.remove(container);
                 assert_eq!(held.as_ref(), Some(node), "{container}");
             }
-            Decision::ReservationMoved {
+            Event::ReservationMoved {
                 container,
                 from,
                 to,
@@ -233,7 +233,7 @@ impl Oracle {
                 let held = self.reserved.insert(*container, to.clone());
                 assert_eq!(held.as_ref(), Some(from), "{container}");
             }
-            Decision::Ended {
+            Event::Ended {
                 container, node, ..
             } => {
                 let (on, size) = self.live.remove(container).unwrap();
@@ -241,7 +241,7 @@ impl Oracle {
                 *self.used.get_mut(node).unwrap() -= size;
                 assert!(self.ended.insert(*container), "{container} ended twice");
             }
-            Decision::MasterStarted { app, container } => {
+            Event::MasterStarted { app, container } => {
                 assert!(self.started.insert(*app), "{app} started twice");
                 assert!(container.is_none_or(|id| self.live.contains_key(&id)));
             }

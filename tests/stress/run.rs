@@ -3,9 +3,7 @@
 
 use std::num::NonZeroUsize;
 
-use capsched::api::{
-    Conflict, Decision, EngineEnd, Latencies, Mode, Running, Sequential, Threaded,
-};
+use capsched::api::{Conflict, EngineEnd, Event, Latencies, Mode, Running, Sequential, Threaded};
 use capsched::sync::{Arc, AtomicU64, Ordering};
 
 use crate::books::{Books, Seen, Space};
@@ -137,7 +135,7 @@ fn panics_are_counted(engine: &Threaded, clock: &FaultyClock) {
 
 /// Two clients, two onlookers where the end comes at any moment, and a reader of events; what the
 /// clients know then, and what was delivered.
-fn meet(engine: &Threaded, plan: &Plan, ending: &Ending, sum: &mut Sum) -> (Known, Vec<Decision>) {
+fn meet(engine: &Threaded, plan: &Plan, ending: &Ending, sum: &mut Sum) -> (Known, Vec<Event>) {
     let (over, lost) = (Ending::default(), Arc::<AtomicU64>::default());
     let mut told = Vec::new();
     let known = std::thread::scope(|scope| {
@@ -227,7 +225,7 @@ pub(crate) fn run(plan: Plan) -> Sum {
     }
 }
 
-fn hear(books: &mut Books, told: &[Decision]) {
+fn hear(books: &mut Books, told: &[Event]) {
     for event in told {
         books.hear(event);
     }

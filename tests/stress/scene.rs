@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Decision, NodeName, NodeReport, NodeSpec, ResourceVector,
+    AppSpec, ApplicationId, Ask, AskCall, Event, NodeName, NodeReport, NodeSpec, ResourceVector,
     Threaded, TreeSettings,
 };
 use capsched::config;
@@ -88,7 +88,7 @@ pub(crate) fn books(largest: [i64; 2]) -> Books {
 }
 
 /// Waits until an engine is at rest, while its events are read: one without room for them waits, too.
-pub(crate) fn rest(engine: &Threaded) -> Vec<Decision> {
+pub(crate) fn rest(engine: &Threaded) -> Vec<Event> {
     let mut events = Vec::new();
     std::thread::scope(|scope| {
         let quiet = scope.spawn(|| engine.quiesce());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow};
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, HandOut, NodeName, NodeReport,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Event, HandOut, NodeName, NodeReport,
     NodeSpec, ResourceVector, RunningContainer, Sequential, TreeSettings,
 };
 use capsched::id::Map;
@@ -188,9 +188,9 @@ impl SimCell {
         self.finish_apps(true)
     }
 
-    fn enter(&mut self, decision: &Decision, now_s: u64) -> Result<()> {
+    fn enter(&mut self, decision: &Event, now_s: u64) -> Result<()> {
         match decision {
-            Decision::Allocated {
+            Event::Allocated {
                 container, node, ..
             } => {
                 let at = self.by_name.get(node).copied();
@@ -211,7 +211,7 @@ impl SimCell {
                     app.running += 1;
                 }
             }
-            Decision::Ended { container, .. } => self.enter_end(*container),
+            Event::Ended { container, .. } => self.enter_end(*container),
             _ => {}
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use capsched::api::{AppSpec, ApplicationId, Event, Finding, ReleaseReason, Stepped};
+use capsched::api::{AppSpec, ApplicationId, Ending, Event, Finding, Stepped};
 
 use super::take::take;
 use super::{Film, Tally};
@@ -93,10 +93,11 @@ impl Onlooker for Recording<'_> {
                     self.film
                         .note(at_ms, format!("{container}: {node} is reserved for it"));
                 }
-                Event::Released { container, reason } => {
-                    let counts = !matches!(reason, ReleaseReason::Unreserved);
-                    self.tally.released += u64::from(counts);
-                    if matches!(reason, ReleaseReason::Killed) {
+                Event::Ended {
+                    container, ending, ..
+                } => {
+                    self.tally.released += 1;
+                    if *ending == Ending::Killed {
                         self.tally.killed += 1;
                         let text = format!("{container} was ended by the scheduler");
                         self.film.note(at_ms, text);

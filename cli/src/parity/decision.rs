@@ -1,6 +1,6 @@
 //! Decisions of the engine in the form of the recordings.
 
-use capsched::api::{Decision, Ending, Locality, ProposalKind, UnreserveReason};
+use capsched::api::{Ending, Event, Locality, ProposalKind, UnreserveReason};
 use capsched::id::{ContainerId, NodeName, PartitionId, SchedulerKey};
 use capsched::resource::ResourceVector;
 use capsched::snapshot::State;
@@ -25,7 +25,7 @@ struct Served<'a> {
 
 impl DecisionWriter<'_> {
     /// Adds a decision; equal refusals in a row are counted.
-    pub(super) fn write(&self, event: &Decision, decisions: &mut Vec<Value>) {
+    pub(super) fn write(&self, event: &Event, decisions: &mut Vec<Value>) {
         let written = self.allocated(event).or_else(|| self.reserved(event));
         let written = written.or_else(|| self.unreserved(event));
         if let Some(decision) = written.or_else(|| self.ended(event)) {
@@ -48,8 +48,8 @@ impl DecisionWriter<'_> {
         })
     }
 
-    fn allocated(&self, event: &Decision) -> Option<Value> {
-        let Decision::Allocated {
+    fn allocated(&self, event: &Event) -> Option<Value> {
+        let Event::Allocated {
             container,
             node,
             size,
@@ -79,8 +79,8 @@ impl DecisionWriter<'_> {
         Some(decision)
     }
 
-    fn reserved(&self, event: &Decision) -> Option<Value> {
-        let Decision::Reserved {
+    fn reserved(&self, event: &Event) -> Option<Value> {
+        let Event::Reserved {
             container,
             node,
             size,
@@ -124,8 +124,8 @@ impl DecisionWriter<'_> {
         }
     }
 
-    fn unreserved(&self, event: &Decision) -> Option<Value> {
-        let Decision::Unreserved {
+    fn unreserved(&self, event: &Event) -> Option<Value> {
+        let Event::Unreserved {
             container,
             node,
             size,
@@ -147,9 +147,9 @@ impl DecisionWriter<'_> {
     }
 
     /// Ends of containers, and moves of reservations.
-    fn ended(&self, event: &Decision) -> Option<Value> {
+    fn ended(&self, event: &Event) -> Option<Value> {
         match event {
-            Decision::ReservationMoved {
+            Event::ReservationMoved {
                 container,
                 from,
                 to,
@@ -159,7 +159,7 @@ impl DecisionWriter<'_> {
                 decision["from"] = json!(from.to_string());
                 Some(decision)
             }
-            Decision::Ended {
+            Event::Ended {
                 container,
                 node,
                 size,
@@ -178,8 +178,8 @@ impl DecisionWriter<'_> {
         }
     }
 
-    fn refused(&self, event: &Decision) -> Option<Value> {
-        let Decision::Rejected {
+    fn refused(&self, event: &Event) -> Option<Value> {
+        let Event::Rejected {
             app,
             node,
             size,

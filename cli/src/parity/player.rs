@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use capsched::api::{
-    AppStage, AttributeMapping, Decision, NodeReport, NodeSpec, PartitionSpec, PreemptionSettings,
+    AppStage, AttributeMapping, Event, NodeReport, NodeSpec, PartitionSpec, PreemptionSettings,
     Reference, RefreshError, Rescheduler, Sequential, StateView, TreeSettings,
 };
 use capsched::config::{self, Options};
@@ -459,10 +459,10 @@ impl<'a> Player<'a> {
         let (mut started, mut lost) = (Vec::new(), Vec::new());
         for event in self.engine.take_events() {
             match &event {
-                Decision::MasterStarted { app, container } => {
+                Event::MasterStarted { app, container } => {
                     started.extend(container.map(|_| app.sequence));
                 }
-                Decision::MasterLost { app } => lost.push(app.sequence),
+                Event::MasterLost { app } => lost.push(app.sequence),
                 _ => self.decision_writer().write(&event, &mut decisions),
             }
         }

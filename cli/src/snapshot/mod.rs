@@ -225,7 +225,9 @@ fn said(event: &Event) -> String {
             container, node, ..
         } => format!("{container} reserves {node}"),
         Event::ReservationMoved { container, to, .. } => format!("{container} reserves {to}"),
-        Event::Released { container, .. } => format!("{container} ends"),
+        Event::Ended { container, .. } | Event::Unreserved { container, .. } => {
+            format!("{container} ends")
+        }
         Event::MasterStarted { app, .. } => format!("{app} starts"),
         other => format!("{other:?}"),
     }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, NodeName, NodeReport, NodeSpec,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Event, NodeName, NodeReport, NodeSpec,
     PartitionView, Rescheduler, ResourceVector, Sequential, StateView, UserLimits,
 };
 use capsched::config::{self, ConfigSource, Layer, Options};
@@ -103,7 +103,7 @@ impl Cluster {
             self.turn = (self.turn + 1) % self.nodes.len();
         }
         for event in self.engine.take_events() {
-            if let Decision::Allocated { container, .. } = event {
+            if let Event::Allocated { container, .. } = event {
                 self.placed.push(container);
             }
         }

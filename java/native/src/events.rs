@@ -1,6 +1,6 @@
 //! Decisions in the form of [`wire`](crate::wire): a byte for the kind, then what it is about.
 
-use capsched::api::{AppEnd, Decision, EndCause};
+use capsched::api::{AppEnd, EndCause, Event};
 
 use crate::records::{write_amounts, write_application, write_container, write_node};
 use crate::wire::Writer;
@@ -12,21 +12,21 @@ const APP_ENDED: u8 = 3;
 /// Writes the decisions that the ResourceManager records. Reservations stay within the engine, as do the auxiliary
 /// containers by which others grow: the answer to the application carries the change. The master's part is the
 /// ResourceManager's own.
-pub fn write_all(writer: &mut Writer, decisions: &[Decision], types: usize) {
-    let carried: Vec<&Decision> = decisions.iter().filter(|one| is_carried(one)).collect();
+pub fn write_all(writer: &mut Writer, decisions: &[Event], types: usize) {
+    let carried: Vec<&Event> = decisions.iter().filter(|one| is_carried(one)).collect();
     writer.list(&carried, |writer, decision| write(writer, decision, types));
 }
 
-fn is_carried(decision: &Decision) -> bool {
+fn is_carried(decision: &Event) -> bool {
     match decision {
-        Decision::Allocated { key, .. } => key.increases().is_none(),
-        other => matches!(other, Decision::Ended { .. } | Decision::AppEnded { .. }),
+        Event::Allocated { key, .. } => key.increases().is_none(),
+        other => matches!(other, Event::Ended { .. } | Event::AppEnded { .. }),
     }
 }
 
-fn write(writer: &mut Writer, decision: &Decision, types: usize) {
+fn write(writer: &mut Writer, decision: &Event, types: usize) {
     match decision {
-        Decision::Allocated {
+        Event::Allocated {
             container,
             node,
             size,
@@ -40,7 +40,7 @@ fn write(writer: &mut Writer, decision: &Decision, types: usize) {
             writer.signed(key.priority);
             writer.long(key.request_id);
         }
-        Decision::Ended {
+        Event::Ended {
             container, cause, ..
         } => {
             writer.byte(ENDED);
@@ -49,7 +49,7 @@ fn write(writer: &mut Writer, decision: &Decision, types: usize) {
             writer.flag(*cause == EndCause::Released);
             writer.signed(cause.exit_status().unwrap_or(0));
         }
-        Decision::AppEnded { app, cause } => {
+        Event::AppEnded { app, cause } => {
             writer.byte(APP_ENDED);
             write_application(writer, *app);
             writer.text(match cause {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use capsched::commit::{CommitOutcome, Freed, Ledger, LedgerEvent, Unsettled};
+use capsched::commit::{CommitOutcome, Event, Freed, Ledger, Unsettled};
 use capsched::id::{AppSlot, ApplicationId, Version};
 use capsched::proposer::{Observation, Outcome};
 use capsched::snapshot::{Snapshot, State};
@@ -272,9 +272,10 @@ impl Committer {
         self.check();
         match outcome {
             CommitOutcome::Committed => {
-                let meant = |event: &LedgerEvent| match event {
-                    LedgerEvent::Allocated { container, .. }
-                    | LedgerEvent::Reserved { container, .. } => container.app == decision.app,
+                let meant = |event: &Event| match event {
+                    Event::Allocated { container, .. } | Event::Reserved { container, .. } => {
+                        container.app == decision.app
+                    }
                     _ => false,
                 };
                 assert!(events.iter().any(meant), "U8: committed for another one");
@@ -322,12 +323,12 @@ impl Committer {
     }
 
     /// Writes down what happened to containers.
-    fn hear(&mut self) -> Vec<LedgerEvent> {
+    fn hear(&mut self) -> Vec<Event> {
         let events = self.ledger.exchange_events(Vec::new());
         for event in &events {
             self.live += match event {
-                LedgerEvent::Allocated { .. } => 1,
-                LedgerEvent::Ended { .. } => -1,
+                Event::Allocated { .. } => 1,
+                Event::Ended { .. } => -1,
                 _ => 0,
             };
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use capsched::api::{ApplicationId, ContainerId, Event, ReleaseReason};
+use capsched::api::{ApplicationId, ContainerId, Ending, Event};
 use serde::Serialize;
 
 use crate::rm::{Happening, NumberedEvent};
@@ -92,8 +92,11 @@ fn decision(event: &Event) -> Described {
                 format_args!("on {node}: {kind}, {size}, version {version}"),
             )
         }
-        Event::Released { container, reason } => {
-            of_container(released(*reason), container, format_args!(""))
+        Event::Ended {
+            container, ending, ..
+        } => of_container(ended(*ending), container, format_args!("")),
+        Event::Unreserved { container, .. } => {
+            of_container("unreserved", container, format_args!(""))
         }
         Event::MasterStarted { app, .. } => of_app("master started", app, ""),
         Event::MasterLost { app } => of_app("master lost", app, ""),
@@ -135,12 +138,10 @@ fn of_app(kind: &'static str, app: &ApplicationId, rest: &str) -> Described {
     (kind, Some(app), text.trim_end().to_owned())
 }
 
-const fn released(reason: ReleaseReason) -> &'static str {
-    match reason {
-        ReleaseReason::Finished => "finished",
-        ReleaseReason::GivenBack => "given back",
-        ReleaseReason::Killed => "killed",
-        ReleaseReason::Unreserved => "unreserved",
-        _ => "released",
+const fn ended(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Finished => "finished",
+        Ending::Released => "given back",
+        Ending::Killed => "killed",
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use capsched::api::{ApplicationId, ContainerId, Decision, NodeName, ResourceVector};
+use capsched::api::{ApplicationId, ContainerId, Event, NodeName, ResourceVector};
 use capsched::commit::Ledger;
 use capsched::id::{PartitionId, QueueSlot, SchedulerKey};
 use capsched::policy::order_children;
@@ -164,11 +164,11 @@ impl Visited {
 
 /// What the decisions of a heartbeat placed and reserved on its node, by queues of applications.
 pub(super) fn placed(
-    decisions: &[Decision],
+    decisions: &[Event],
     queue_of: impl Fn(ApplicationId) -> String,
 ) -> Vec<Placed> {
-    let one = |decision: &Decision| match decision {
-        Decision::Allocated {
+    let one = |decision: &Event| match decision {
+        Event::Allocated {
             container,
             queue,
             key,
@@ -181,7 +181,7 @@ pub(super) fn placed(
             size: *size,
             reserved: false,
         }),
-        Decision::Reserved {
+        Event::Reserved {
             container,
             key,
             size,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppEnd, ApplicationId, ContainerId, Decision, EndCause, Event, NodeName, ResourceVector,
+    AppEnd, ApplicationId, ContainerId, EndCause, Event, NodeName, ResourceVector,
 };
 
 use capsched::id::java_order;
@@ -154,10 +154,11 @@ impl Books {
     }
 
     /// Follows decisions of the engine.
-    pub(super) fn follow(&mut self, decisions: &[Decision], now_ms: u64) {
+    pub(super) fn follow(&mut self, decisions: &[Event], now_ms: u64) {
         for decision in decisions {
             self.follow_one(decision, now_ms);
-            if let Some(event) = Event::of(decision) {
+            if decision.changes_something() {
+                let event = decision.clone();
                 self.events.push(now_ms, Happening::Scheduler { event });
             }
         }
@@ -166,10 +167,10 @@ impl Books {
 
     /// Of the containers that ended with their application, the last one is that which the original ends last.
     // As CapacityScheduler.doneApplicationAttempt, which walks the map of live containers.
-    fn note_last_end(&mut self, decisions: &[Decision], now_ms: u64) {
+    fn note_last_end(&mut self, decisions: &[Event], now_ms: u64) {
         let mut ended: Vec<(ContainerId, &NodeName)> = Vec::new();
         for decision in decisions {
-            if let Decision::Ended {
+            if let Event::Ended {
                 container,
                 node,
                 cause: EndCause::ApplicationEnded,
@@ -209,9 +210,9 @@ impl Books {
         }
     }
 
-    fn follow_one(&mut self, decision: &Decision, now_ms: u64) {
+    fn follow_one(&mut self, decision: &Event, now_ms: u64) {
         match decision {
-            Decision::Allocated {
+            Event::Allocated {
                 container, node, ..
             } => {
                 let label = self.labels.of(node).unwrap_or_default().to_owned();
@@ -224,20 +225,20 @@ impl Books {
                 }
                 self.note_master(*container, node);
             }
-            Decision::Unreserved {
+            Event::Unreserved {
                 container, node, ..
             } => {
                 let queue = self.queue_of(container.app);
                 self.note(Operation::Release, Some(*container), node, queue, now_ms);
             }
-            Decision::Ended {
+            Event::Ended {
                 container,
                 node,
                 size,
                 cause,
                 ..
             } => self.ended(*container, node, size, *cause, now_ms),
-            Decision::Updated {
+            Event::Updated {
                 container,
                 size,
                 charged,
@@ -247,13 +248,13 @@ impl Books {
                 let form = ContainerForm::new(*version, size, charged.is_none());
                 self.changed(*container, form);
             }
-            Decision::Gang(gang) => {
+            Event::Gang(gang) => {
                 if let Some(app) = self.apps.get_mut(&gang.app) {
                     app.note_gang(gang);
                 }
             }
-            Decision::MasterLost { app } => self.master_lost(*app, now_ms),
-            Decision::AppEnded { app, cause } => self.app_ended(*app, *cause, now_ms),
+            Event::MasterLost { app } => self.master_lost(*app, now_ms),
+            Event::AppEnded { app, cause } => self.app_ended(*app, *cause, now_ms),
             _ => {}
         }
     }
@@ -261,14 +262,14 @@ impl Books {
     /// Notes what a pass over a node brought on the capacity of its own partition.
     // As CapacityScheduler.updateSchedulerHealth, which passes with borrowed capacity do not call, and which knows
     // no container ids.
-    pub(super) fn follow_run(&mut self, node: &NodeName, decisions: &[Decision], now_ms: u64) {
+    pub(super) fn follow_run(&mut self, node: &NodeName, decisions: &[Event], now_ms: u64) {
         let mut run = LastRun {
             at_ms: now_ms,
             ..LastRun::default()
         };
         for decision in decisions {
             match decision {
-                Decision::Allocated {
+                Event::Allocated {
                     size,
                     queue,
                     borrowed: false,
@@ -278,7 +279,7 @@ impl Books {
                     let queue = queue.to_string();
                     self.note(Operation::Allocation, None, node, queue, now_ms);
                 }
-                Decision::Reserved {
+                Event::Reserved {
                     container,
                     size,
                     borrowed: false,

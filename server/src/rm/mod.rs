@@ -23,7 +23,7 @@ mod submission;
 
 use std::sync::{Arc, PoisonError};
 
-use capsched::api::{Decision, Engine, EngineEnd, Mode, PartitionSpec, RefreshRefusal};
+use capsched::api::{Engine, EngineEnd, Event, Mode, PartitionSpec, RefreshRefusal};
 use capsched::config::{self, Admission};
 use capsched::sync::{Mutex, MutexGuard};
 use capsched::time::Clock;
@@ -170,7 +170,7 @@ impl ResourceManager {
 
     /// Follows decisions, starts the further attempts that they bring, and has the journal keep what a restart has to
     /// know.
-    fn follow(&self, books: &mut Books, decisions: &[Decision], now_ms: u64) {
+    fn follow(&self, books: &mut Books, decisions: &[Event], now_ms: u64) {
         books.follow(decisions, now_ms);
         let retries = books.take_retries();
         if !retries.is_empty() {
@@ -229,7 +229,7 @@ impl ResourceManager {
 
     /// The decisions since the last call. In heartbeat mode those of every call that was answered are among them; in
     /// the other modes some may follow a little later.
-    fn take_decisions(&self) -> Vec<Decision> {
+    fn take_decisions(&self) -> Vec<Event> {
         let mut decisions = self.engine.take_events();
         if self.setup.mode == Mode::Heartbeat {
             self.engine.quiesce();

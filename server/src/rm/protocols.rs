@@ -1,8 +1,8 @@
 //! What nodes and application masters call, and what follows from time alone.
 
 use capsched::api::{
-    ApplicationId, Ask, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId,
-    Decision, GangAsk, GangEvent, HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
+    ApplicationId, Ask, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId, Event,
+    GangAsk, GangEvent, HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
 };
 
 use super::activities::{NodeActivity, Visited, placed};
@@ -63,12 +63,8 @@ impl ResourceManager {
         let now_ms = self.now_ms();
         let mut books = lock(&self.books);
         self.follow_pass(&mut books, node, visited, &decisions, now_ms);
-        let places = |decision: &Decision| {
-            matches!(
-                decision,
-                Decision::Allocated { .. } | Decision::Reserved { .. }
-            )
-        };
+        let places =
+            |decision: &Event| matches!(decision, Event::Allocated { .. } | Event::Reserved { .. });
         Ok(decisions.iter().any(places))
     }
 
@@ -78,7 +74,7 @@ impl ResourceManager {
         books: &mut Books,
         node: &NodeName,
         visited: Option<(String, Visited)>,
-        decisions: &[Decision],
+        decisions: &[Event],
         now_ms: u64,
     ) {
         if let Some(visited) = visited {
@@ -307,7 +303,7 @@ fn record_pass(
     books: &mut Books,
     node: &NodeName,
     (partition, root): (String, Visited),
-    decisions: &[Decision],
+    decisions: &[Event],
     now_ms: u64,
 ) {
     let placed = placed(decisions, |app| books.queue_of(app));

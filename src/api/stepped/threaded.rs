@@ -1,9 +1,9 @@
 //! A threaded engine behind the scheduler trait.
 
 use crate::api::container_error::ContainerError;
-use crate::api::scheduler::{Event, Scheduler};
+use crate::api::scheduler::Scheduler;
 use crate::commit::{
-    AppError, AskError, CommitOutcome, HeartbeatReply, NodeError, SubmitError, Submitted,
+    AppError, AskError, CommitOutcome, Event, HeartbeatReply, NodeError, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec};
@@ -71,7 +71,11 @@ impl Scheduler for Threaded {
     }
 
     fn events(&mut self, into: &mut Vec<Event>) {
-        into.extend(self.take_events().iter().filter_map(Event::of));
+        into.extend(
+            self.take_events()
+                .into_iter()
+                .filter(Event::changes_something),
+        );
     }
 
     fn schedule(&mut self) -> usize {

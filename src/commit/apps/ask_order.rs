@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::id::{Map, SchedulerKey, java_order};
-use crate::queue::Ask;
+use crate::queue::{Ask, KeyAsks};
 
 /// Positions of the asks of a call, key by key in the order of a hash map; under a key the ask for
 /// `*` comes last. Of two asks for one place under a key only the later one is among them.
@@ -15,7 +15,13 @@ pub struct AskOrder {
     pub(super) positions: SmallVec<[u32; 2]>,
     /// The keys, ascending; left out where there is one at most.
     pub(super) keys: Vec<SchedulerKey>,
+    /// An entry without asks for each of many keys, for an application that has no key yet: made here, it costs the
+    /// ledger's thread nothing.
+    pub(super) entries: Vec<KeyAsks>,
 }
+
+/// Keys from which on their entries are made beforehand.
+const MANY_KEYS: usize = 512;
 
 /// The asks of one key among those of a call that are sorted by key.
 struct KeyRange {
@@ -39,6 +45,7 @@ impl AskOrder {
             return Self {
                 positions: (0..).take(asks.len()).collect(),
                 keys: Vec::new(),
+                entries: Vec::new(),
             };
         }
         let sorted = sorted(asks);
@@ -62,7 +69,15 @@ impl AskOrder {
             positions.extend(later_ones.map(|(_, &(_, _, position))| position));
         }
         let keys = if keys.len() > 1 { keys } else { Vec::new() };
-        Self { positions, keys }
+        let entries = match keys.len() {
+            MANY_KEYS.. => keys.iter().copied().map(KeyAsks::new).collect(),
+            _ => Vec::new(),
+        };
+        Self {
+            positions,
+            keys,
+            entries,
+        }
     }
 }
 

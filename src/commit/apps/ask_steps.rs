@@ -20,7 +20,7 @@ use crate::accounting::{FairChange, mark_moved};
 use crate::commit::containers::store::READ_AHEAD;
 use crate::commit::leaves::demand::{Checked, CheckedAsks, ask_at_places, check_key};
 use crate::commit::ledger::Ledger;
-use crate::id::{AppSlot, ApplicationId, NameId, QueueSlot};
+use crate::id::{AppSlot, ApplicationId, NameId, QueueSlot, SchedulerKey};
 use crate::queue::{AskCall, AskReply, EndCause, PlaceAsk};
 use crate::resource::ResourceVector;
 
@@ -34,6 +34,7 @@ enum AskStep {
     Update,
     Release,
     Correct,
+    Keys,
     Asks,
     Requests,
     Shun,
@@ -56,6 +57,8 @@ pub struct AskProgress {
     largest: ResourceVector,
     checked: CheckedAsks,
     requests: Vec<CheckedRequest>,
+    /// Keys that are new to the application.
+    new_keys: Vec<SchedulerKey>,
     /// Nothing where the call changes no container.
     updates: Option<Box<UpdateProgress>>,
     /// Whether an ask for `*` was taken over, or else a request changed its number.
@@ -80,6 +83,7 @@ impl AskProgress {
         (self.order, self.owner, self.queue, self.default) = (order, None, None, None);
         self.checked.clear();
         self.requests.clear();
+        self.new_keys.clear();
         self.updates = (!call.updates.is_empty()).then(Box::default);
         (self.changed, self.requests_changed) = (false, false);
     }
@@ -163,8 +167,8 @@ impl Ledger {
         if progress.step == AskStep::Release {
             self.release_containers(app, call, progress, reply, budget);
         }
-        if progress.step == AskStep::Correct {
-            self.correct_asks(app, progress);
+        if matches!(progress.step, AskStep::Correct | AskStep::Keys) {
+            self.prepare_asks(app, progress, budget);
         }
         if progress.step == AskStep::Asks {
             self.take_over_asks(app, progress, budget)?;
@@ -319,11 +323,37 @@ impl Ledger {
     }
 
     /// Lowers asks by what was not fetched, and makes room for new keys.
-    fn correct_asks(&mut self, app: AppSlot, progress: &mut AskProgress) {
-        self.correct(app, &mut progress.checked);
-        let keys = progress.order.keys.iter().copied();
-        self.state.apps[app].add_keys(keys);
-        progress.go_to(AskStep::Asks);
+    fn prepare_asks(&mut self, app: AppSlot, progress: &mut AskProgress, budget: &mut usize) {
+        if progress.step == AskStep::Correct {
+            self.correct(app, &mut progress.checked);
+            progress.go_to(AskStep::Keys);
+        }
+        self.add_ask_keys(app, progress, budget);
+    }
+
+    /// Makes room for new keys. Those that others add or forget between two parts get or lose their entry by that.
+    ///
+    /// Cost: a search for each key; one move of all entries where there are old and new ones.
+    fn add_ask_keys(&mut self, app: AppSlot, progress: &mut AskProgress, budget: &mut usize) {
+        let order = &mut progress.order;
+        if progress.done == 0
+            && !order.entries.is_empty()
+            && self.state.apps[app].take_entries(&mut order.entries)
+        {
+            progress.go_to(AskStep::Asks);
+            return;
+        }
+        let all = order.keys.len();
+        let range = take(&mut progress.done, all, budget);
+        let row = &self.state.apps[app];
+        progress.new_keys.extend(row.missing(&order.keys[range]));
+        if progress.done == all {
+            let new = std::mem::take(&mut progress.new_keys);
+            if !new.is_empty() {
+                self.state.apps[app].add_keys(new);
+            }
+            progress.go_to(AskStep::Asks);
+        }
     }
 
     /// Takes over asks; whether one was for `*` decides about the requests that follow. A key that belongs to a

@@ -14,7 +14,7 @@ use super::lifecycle::AppError;
 use crate::accounting::add_queue_pending;
 use crate::commit::containers::container::{ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::LedgerEvent;
+use crate::commit::event::Event;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::id::{AppSlot, ApplicationId, NameId};
@@ -53,8 +53,7 @@ impl Ledger {
         self.tags.constraints_mut().unregister_application(id);
         self.opportunistic.forget_app(app);
         self.reset_attempt(app);
-        self.outbox
-            .push(LedgerEvent::AttemptEnded { app: id, attempt });
+        self.outbox.push(Event::AttemptEnded { app: id, attempt });
         Ok(())
     }
 
@@ -101,7 +100,7 @@ impl Ledger {
     pub(super) fn begin_attempt(&mut self, app: AppSlot) {
         let row = &self.state.apps[app];
         if row.unmanaged {
-            self.outbox.push(LedgerEvent::MasterStarted {
+            self.outbox.push(Event::MasterStarted {
                 app: row.id,
                 container: None,
             });

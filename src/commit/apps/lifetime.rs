@@ -3,7 +3,7 @@
 //! Tests: `tests/commit/lifetimes.rs`.
 
 use super::clock::effective_lifetime;
-use crate::commit::event::{AppEnd, LedgerEvent};
+use crate::commit::event::{AppEnd, Event};
 use crate::commit::ledger::Ledger;
 use crate::id::AppSlot;
 
@@ -47,7 +47,7 @@ impl Ledger {
                 let id = row.id;
                 self.end_app(app);
                 let cause = AppEnd::Lifetime;
-                self.outbox.push(LedgerEvent::AppEnded { app: id, cause });
+                self.outbox.push(Event::AppEnded { app: id, cause });
                 ended += 1;
             }
         }

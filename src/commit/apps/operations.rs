@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::commit::apps::lifecycle::{AppError, SubmitError};
 use crate::commit::containers::container::{ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::{AppEnd, LedgerEvent};
+use crate::commit::event::{AppEnd, Event};
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::stop_queue;
 use crate::id::{AppSlot, ApplicationId, ContainerId, QueueSlot};
@@ -151,7 +151,7 @@ impl Ledger {
         if let Some(app) = self.app(id) {
             self.end_app(app);
             let cause = AppEnd::QueueKilled;
-            self.outbox.push(LedgerEvent::AppEnded { app: id, cause });
+            self.outbox.push(Event::AppEnded { app: id, cause });
         }
     }
 

@@ -14,7 +14,7 @@ use super::ask_steps::take;
 use crate::commit::containers::container::{Container, ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::updates::GrantedUpdate;
-use crate::commit::event::{AuxiliaryContainer, LedgerEvent};
+use crate::commit::event::{AuxiliaryContainer, Event};
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::proposals::sink::next_number;
@@ -393,7 +393,7 @@ impl Ledger {
         charged: ResourceVector,
         auxiliary: AuxiliaryContainer,
     ) {
-        self.outbox.push(LedgerEvent::Updated {
+        self.outbox.push(Event::Updated {
             container: updated.container,
             node: updated.node.clone(),
             kind: updated.kind,

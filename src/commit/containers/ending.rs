@@ -5,7 +5,7 @@
 use super::container::ContainerState;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::{Ending, LedgerEvent, UnreserveReason};
+use crate::commit::event::{Ending, Event, UnreserveReason};
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::id::{ContainerId, NodeSlot};
@@ -123,7 +123,7 @@ impl Ledger {
 
     fn push_ended(&mut self, slot: ContainerSlot, cause: EndCause) {
         let container = self.container(slot);
-        let ended = LedgerEvent::Ended {
+        let ended = Event::Ended {
             container: container.id,
             node: self.state.nodes[container.node].name.clone(),
             size: container.size.get(),

@@ -4,7 +4,7 @@
 
 use super::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::LedgerEvent;
+use crate::commit::event::Event;
 use crate::commit::ledger::Ledger;
 
 /// What hands a container to its application. From then on its end is final; before it, the scheduler asks for a
@@ -41,8 +41,8 @@ impl Ledger {
             return;
         }
         let placed = self.outbox.new_events().filter_map(|event| match event {
-            LedgerEvent::Allocated { container, .. } => Some(*container),
-            LedgerEvent::Opportunistic(event) => Some(event.container),
+            Event::Allocated { container, .. } => Some(*container),
+            Event::Opportunistic(event) => Some(event.container),
             _ => None,
         });
         for id in placed.collect::<Vec<_>>() {

@@ -7,7 +7,7 @@ use super::preempt::Verdict;
 use super::slot::ContainerSlot;
 use super::store::Containers;
 use crate::cluster::{NodeState, Reservation};
-use crate::commit::event::{LedgerEvent, UnreserveReason};
+use crate::commit::event::{Event, UnreserveReason};
 use crate::commit::leaves::usage::add_reserved;
 use crate::commit::outbox::Outbox;
 use crate::commit::proposals::sink::next_number;
@@ -113,7 +113,7 @@ impl Containers {
         self.get_mut(slot).state = ContainerState::Done;
         self.note_ended(slot);
         let node = state.nodes[node].name.clone();
-        outbox.push(LedgerEvent::Unreserved {
+        outbox.push(Event::Unreserved {
             container: id,
             node,
             size,
@@ -176,7 +176,7 @@ impl Containers {
         state.nodes[to].reserved = reserved;
         self.set_reserved(from, None);
         self.set_reserved(to, Some(slot));
-        outbox.push(LedgerEvent::ReservationMoved {
+        outbox.push(Event::ReservationMoved {
             container: id,
             from: from_name,
             to: to_name,

@@ -51,7 +51,7 @@ use std::collections::BTreeMap;
 use self::hold::GangHold;
 use self::members::PlacedGang;
 use self::sites::GangSites;
-use super::event::{GangEvent, GangStep, LedgerEvent};
+use super::event::{Event, GangEvent, GangStep};
 use crate::id::{AppSlot, ApplicationId, PartitionId, SchedulerKey};
 use crate::queue::{Closeness, GangWait};
 use crate::resource::ResourceVector;
@@ -111,8 +111,8 @@ pub(super) struct Gangs {
 
 impl WaitingGang {
     /// The event of something that happened to it.
-    fn event(&self, step: GangStep) -> LedgerEvent {
-        LedgerEvent::Gang(GangEvent {
+    fn event(&self, step: GangStep) -> Event {
+        Event::Gang(GangEvent {
             app: self.app,
             priority: self.key.priority,
             request_id: self.key.request_id,

@@ -7,7 +7,7 @@
 use super::node_queue::{NodeQueue, QueuedContainer};
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
-use crate::commit::event::{LedgerEvent, OpportunisticEvent, OpportunisticStep};
+use crate::commit::event::{Event, OpportunisticEvent, OpportunisticStep};
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, NodeSlot};
 use crate::queue::EndCause;
@@ -142,7 +142,7 @@ impl Ledger {
             request_id: container.key.request_id,
             step,
         };
-        self.outbox.push(LedgerEvent::Opportunistic(event));
+        self.outbox.push(Event::Opportunistic(event));
     }
 
     /// A container that was handed out is launched at the next report of its node, unless it waits there; whether it

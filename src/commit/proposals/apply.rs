@@ -8,7 +8,7 @@ use super::outcome::CommitOutcome;
 use super::sink::sink;
 use crate::accounting::{ContainerPlacement, FairChange, mark_moved, place};
 use crate::commit::containers::container::GiveBack;
-use crate::commit::event::{LedgerEvent, UnreserveReason};
+use crate::commit::event::{Event, UnreserveReason};
 use crate::commit::leaves::usage::add_reserved;
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
@@ -127,7 +127,7 @@ impl Ledger {
             let leaf = self.state.apps[app].leaf;
             add_reserved(&mut self.state, leaf, partition, size);
         }
-        self.outbox.push(LedgerEvent::Reserved {
+        self.outbox.push(Event::Reserved {
             container: id,
             node: self.state.nodes[node].name.clone(),
             size,
@@ -189,11 +189,11 @@ pub(super) fn count_found(state: &mut State, proposal: &Proposal) {
 }
 
 /// The event of a proposal that did not hold.
-pub(super) fn rejection(state: &State, proposal: &Proposal, conflict: Conflict) -> LedgerEvent {
+pub(super) fn rejection(state: &State, proposal: &Proposal, conflict: Conflict) -> Event {
     let held = proposal
         .reserved
         .and_then(|_| state.nodes[proposal.node].reserved);
-    LedgerEvent::Rejected {
+    Event::Rejected {
         app: state.apps[proposal.app].id,
         node: state.nodes[proposal.node].name.clone(),
         size: held.map_or_else(|| proposal.size.get(), |held| held.size),

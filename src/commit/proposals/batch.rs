@@ -31,7 +31,7 @@
 use super::conflict::Conflict;
 use super::deferred::{Deferred, PendingNotices};
 use crate::accounting::DeferredAncestorCharges;
-use crate::commit::event::{LedgerEvent, UnreserveReason};
+use crate::commit::event::{Event, UnreserveReason};
 use crate::commit::ledger::Ledger;
 use crate::commit::proposals::apply::{count_found, rejection};
 use crate::commit::proposals::outcome::CommitOutcome;
@@ -170,7 +170,7 @@ impl<T: LedgerOwner> Unsettled<T> {
     }
 
     /// As [`Ledger::exchange_events`].
-    pub fn exchange_events(&mut self, buffer: Vec<LedgerEvent>) -> Vec<LedgerEvent> {
+    pub fn exchange_events(&mut self, buffer: Vec<Event>) -> Vec<Event> {
         self.owner.ledger_mut().exchange_events(buffer)
     }
 

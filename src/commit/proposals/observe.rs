@@ -2,7 +2,7 @@
 //!
 //! Tests: `tests/commit/working_copies.rs`.
 
-use crate::commit::event::LedgerEvent;
+use crate::commit::event::Event;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::Outbox;
 use crate::id::{AppSlot, NodeSlot, SchedulerKey};
@@ -64,7 +64,7 @@ impl LookResults<'_> {
         let Some(held) = row.reserved else {
             return;
         };
-        self.outbox.push(LedgerEvent::Reserved {
+        self.outbox.push(Event::Reserved {
             container: self.state.apps[held.app].container(held.number),
             node: row.name.clone(),
             size: held.size,

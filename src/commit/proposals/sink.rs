@@ -10,7 +10,7 @@ use crate::commit::containers::container::{Container, GiveBack, PlacedAs, SoleAs
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
 use crate::commit::containers::updates::GrantedUpdate;
-use crate::commit::event::LedgerEvent;
+use crate::commit::event::Event;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::Outbox;
 use crate::fast_path::FastPath;
@@ -197,8 +197,7 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
                 list.list_placed(slot, proposal.app, id.number, proposal.node);
             }
         }
-        let allocated =
-            || LedgerEvent::allocated(state, proposal, id, placement.size.widen(), placed);
+        let allocated = || Event::allocated(state, proposal, id, placement.size.widen(), placed);
         self.outbox.push_allocated(allocated);
     }
 

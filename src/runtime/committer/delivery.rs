@@ -13,7 +13,7 @@
 
 use std::sync::PoisonError;
 
-use crate::commit::{LedgerEvent, Unsettled};
+use crate::commit::{Event, Unsettled};
 use crate::runtime::Sequential;
 use crate::runtime::handles::event_reader::EventReader;
 use crate::runtime::handles::queue_capacities::QueueCapacities;
@@ -26,7 +26,7 @@ use crate::sync::{
 pub(in crate::runtime) struct EventBatch {
     /// When they were delivered, in ns of the engine's clock.
     pub(in crate::runtime) at_ns: u64,
-    pub(in crate::runtime) events: Vec<LedgerEvent>,
+    pub(in crate::runtime) events: Vec<Event>,
 }
 
 /// Where the last batch goes that found no room in the ring.
@@ -36,10 +36,10 @@ pub(in crate::runtime) type LastBatch = Arc<Mutex<Option<EventBatch>>>;
 pub(in crate::runtime) struct Delivery {
     ring: RingSender<EventBatch>,
     /// Empty buffers that readers gave back.
-    spent: RingReceiver<Vec<LedgerEvent>>,
+    spent: RingReceiver<Vec<Event>>,
     last: LastBatch,
     /// Events that the ring had no room for.
-    undelivered: Vec<LedgerEvent>,
+    undelivered: Vec<Event>,
 }
 
 impl Delivery {
@@ -97,7 +97,7 @@ impl Delivery {
             Received::Empty | Received::Finished => Vec::with_capacity(count),
         };
         let mut events = engine.exchange_events(buffer);
-        events.retain(|event| !matches!(event, LedgerEvent::Reserved { again: true, .. }));
+        events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
         if self.undelivered.is_empty() {
             self.undelivered = events;
         } else {

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::commit::LedgerEvent;
+use crate::commit::Event;
 use crate::runtime::Threaded;
 use crate::runtime::committer::delivery::{EventBatch, LastBatch};
 use crate::runtime::committer::idle::look_out;
@@ -70,7 +70,7 @@ pub(in crate::runtime) struct EventReader {
     batches: RingReceiver<EventBatch>,
     /// What found no room in the ring when the engine ended; complete once the ring is finished.
     last: LastBatch,
-    spent: RingSender<Vec<LedgerEvent>>,
+    spent: RingSender<Vec<Event>>,
     /// Whether the stream was taken, which has all events from then on.
     is_taken: bool,
 }
@@ -79,7 +79,7 @@ impl EventReader {
     pub(in crate::runtime) fn new(
         batches: RingReceiver<EventBatch>,
         last: LastBatch,
-        spent: RingSender<Vec<LedgerEvent>>,
+        spent: RingSender<Vec<Event>>,
     ) -> Self {
         Self {
             batches,
@@ -98,7 +98,7 @@ impl EventReader {
     fn append(
         &mut self,
         taker: Taker,
-        events: &mut Vec<LedgerEvent>,
+        events: &mut Vec<Event>,
         mut on_batch: impl FnMut(DeliveredEvents),
     ) -> bool {
         if !self.serves(taker) {
@@ -165,7 +165,7 @@ impl EventQueue {
     pub(super) fn wait(
         &self,
         taker: Taker,
-        events: &mut Vec<LedgerEvent>,
+        events: &mut Vec<Event>,
         patience: Duration,
     ) -> Awaited {
         let (before, clock) = (events.len(), SystemClock::new());
@@ -189,7 +189,7 @@ impl EventQueue {
     pub(super) fn poll(
         &self,
         taker: Taker,
-        events: &mut Vec<LedgerEvent>,
+        events: &mut Vec<Event>,
         context: &Context<'_>,
     ) -> Poll<Awaited> {
         let before = events.len();
@@ -233,14 +233,14 @@ impl Threaded {
     ///
     /// Once the [stream](Self::event_stream) is taken this and the other calls here get no events, and a wait comes
     /// to [`Awaited::Ended`]. One that had begun before notices it with the next delivery.
-    pub fn take_events(&self) -> Vec<LedgerEvent> {
+    pub fn take_events(&self) -> Vec<Event> {
         let mut events = Vec::new();
         self.append_events(&mut events);
         events
     }
 
     /// The same as [`Threaded::take_events`], added to a list that the caller keeps.
-    pub fn append_events(&self, events: &mut Vec<LedgerEvent>) {
+    pub fn append_events(&self, events: &mut Vec<Event>) {
         self.events.reader().append(Taker::Call, events, |_| {});
     }
 
@@ -248,7 +248,7 @@ impl Threaded {
     /// where a reader looks seldom, or has to wait for a core.
     pub fn append_deliveries(
         &self,
-        events: &mut Vec<LedgerEvent>,
+        events: &mut Vec<Event>,
         deliveries: &mut Vec<DeliveredEvents>,
     ) {
         let on_batch = |delivery| deliveries.push(delivery);
@@ -277,7 +277,7 @@ impl Threaded {
     /// while engine.await_events(&mut events, Duration::MAX) != Awaited::Ended {}
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn await_events(&self, events: &mut Vec<LedgerEvent>, patience: Duration) -> Awaited {
+    pub fn await_events(&self, events: &mut Vec<Event>, patience: Duration) -> Awaited {
         self.events.wait(Taker::Call, events, patience)
     }
 
@@ -304,17 +304,13 @@ impl Threaded {
     ///
     /// The waker runs on the thread that delivers events; as every waker it only marks the task and calls nothing
     /// of the engine.
-    pub fn poll_events(
-        &self,
-        events: &mut Vec<LedgerEvent>,
-        context: &Context<'_>,
-    ) -> Poll<Awaited> {
+    pub fn poll_events(&self, events: &mut Vec<Event>, context: &Context<'_>) -> Poll<Awaited> {
         self.events.poll(Taker::Call, events, context)
     }
 
     /// [`Threaded::poll_events`] as a future: what a task awaits in a loop until it comes to [`Awaited::Ended`]. A
     /// future that is dropped has taken no event.
-    pub fn next_events(&self, events: &mut Vec<LedgerEvent>) -> impl Future<Output = Awaited> {
+    pub fn next_events(&self, events: &mut Vec<Event>) -> impl Future<Output = Awaited> {
         poll_fn(move |context| self.poll_events(events, context))
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use std::vec;
 
 use super::event_reader::{Awaited, EventQueue, Taker};
-use crate::commit::LedgerEvent;
+use crate::commit::Event;
 use crate::runtime::Threaded;
 
 /// All events of an engine in order, each once. A thread iterates over it; a task awaits
@@ -24,7 +24,7 @@ use crate::runtime::Threaded;
 /// let app = ApplicationId::new(1);
 /// engine.submit(AppSpec::new(app, "root.a", "ann"))?;
 /// assert_eq!(engine.stop(), EngineEnd::Stopped);
-/// let started = Decision::MasterStarted { app, container: None };
+/// let started = Event::MasterStarted { app, container: None };
 /// assert_eq!(events.collect::<Vec<_>>(), [started]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -33,7 +33,7 @@ use crate::runtime::Threaded;
 pub struct EventStream {
     queue: StdArc<EventQueue>,
     /// Taken from the queue, and not yet passed on.
-    taken: vec::IntoIter<LedgerEvent>,
+    taken: vec::IntoIter<Event>,
 }
 
 impl EventStream {
@@ -42,10 +42,7 @@ impl EventStream {
     /// # Errors
     ///
     /// The time was over, and more may come.
-    pub fn next_within(
-        &mut self,
-        patience: Duration,
-    ) -> Result<Option<LedgerEvent>, StreamTimeout> {
+    pub fn next_within(&mut self, patience: Duration) -> Result<Option<Event>, StreamTimeout> {
         if let Some(event) = self.taken.next() {
             return Ok(Some(event));
         }
@@ -60,7 +57,7 @@ impl EventStream {
     }
 
     /// The next event; nothing behind the last one. With none to take the task is woken once there is one.
-    pub fn poll_event(&mut self, context: &Context<'_>) -> Poll<Option<LedgerEvent>> {
+    pub fn poll_event(&mut self, context: &Context<'_>) -> Poll<Option<Event>> {
         if let Some(event) = self.taken.next() {
             return Poll::Ready(Some(event));
         }
@@ -71,16 +68,16 @@ impl EventStream {
     }
 
     /// [`Self::poll_event`] as a future. A future that is dropped has taken no event.
-    pub fn next_event(&mut self) -> impl Future<Output = Option<LedgerEvent>> {
+    pub fn next_event(&mut self) -> impl Future<Output = Option<Event>> {
         poll_fn(|context| self.poll_event(context))
     }
 }
 
 impl Iterator for EventStream {
-    type Item = LedgerEvent;
+    type Item = Event;
 
     /// Waits for the next event; nothing behind the last one.
-    fn next(&mut self) -> Option<LedgerEvent> {
+    fn next(&mut self) -> Option<Event> {
         self.next_within(Duration::MAX).ok().flatten()
     }
 }

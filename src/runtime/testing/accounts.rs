@@ -1,6 +1,6 @@
 //! What a pipeline that runs step by step knows of its decisions, wherever they are.
 
-use crate::commit::{CommitOutcome, LedgerEvent};
+use crate::commit::{CommitOutcome, Event};
 use crate::id::{ApplicationId, NodeName, Version};
 use crate::metrics::Counts;
 use crate::proposer::{Outcome, Proposal, ProposalKind};
@@ -49,7 +49,7 @@ pub struct CommittedDecision {
     /// What became of it; [`CommitOutcome::Nothing`] when there was nothing to decide.
     pub outcome: CommitOutcome,
     /// The events of the commit.
-    pub events: Vec<LedgerEvent>,
+    pub events: Vec<Event>,
     /// Whether it was made on the live state as it was: then it must hold.
     pub must_hold: bool,
 }

@@ -10,7 +10,7 @@ use std::sync::Arc as StdArc;
 use super::accounts::{Accounts, CommittedDecision, Known};
 use super::clock_fault::FailingClock;
 use super::fault_injection::distort;
-use crate::commit::{CommitOutcome, LedgerEvent, PartitionSpec, RefreshError, Unsettled};
+use crate::commit::{CommitOutcome, Event, PartitionSpec, RefreshError, Unsettled};
 use crate::id::Version;
 use crate::metrics::CounterReader;
 use crate::proposer::Outcome;
@@ -43,7 +43,7 @@ pub struct Pipeline {
     /// Whether calls wait that the last commits brought about.
     has_follow_ups: bool,
     /// What happened before the last publication and was not handed over yet.
-    collected: Vec<LedgerEvent>,
+    collected: Vec<Event>,
 }
 
 /// A proposer with its working copy and its batches on their way.
@@ -160,7 +160,7 @@ impl Pipeline {
     }
 
     /// Hands over what happened since the last call, in order.
-    pub fn take_events(&mut self) -> Vec<LedgerEvent> {
+    pub fn take_events(&mut self) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.collected);
         events.append(&mut self.committer.engine_mut().exchange_events(Vec::new()));
         events

@@ -47,12 +47,9 @@ impl AuditBooks {
             return;
         }
         let of = match event {
-            Event::Allocated {
-                container,
-                priority,
-                request_id,
-                ..
-            } => Some((container.app, (*priority, *request_id))),
+            Event::Allocated { container, key, .. } => {
+                Some((container.app, (key.priority, key.request_id)))
+            }
             Event::Gang(gang) => Some((gang.app, (gang.priority, gang.request_id))),
             _ => None,
         };

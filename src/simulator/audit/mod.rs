@@ -279,12 +279,11 @@ impl AuditBooks {
                 node,
                 size,
                 queue,
-                priority,
-                request_id,
-                increases,
+                key,
+                ..
             } => {
-                let key = (*priority, *request_id);
-                self.numbered(*container, increases.is_none().then_some(key));
+                let asked = (key.priority, key.request_id);
+                self.numbered(*container, key.increases().is_none().then_some(asked));
                 self.placed(*container, node, *size, queue);
             }
             Event::Updated {
@@ -292,11 +291,12 @@ impl AuditBooks {
                 charged,
                 auxiliary,
                 ..
-            } => self.updated(*container, **charged, *auxiliary),
+            } => self.updated(*container, **charged, auxiliary.id),
             Event::Reserved {
                 container,
                 node,
                 size,
+                ..
             } => self.reserve(*container, node, *size),
             Event::ReservationMoved {
                 container,
@@ -304,7 +304,9 @@ impl AuditBooks {
                 to,
                 size,
             } => self.moved(*container, (from, to), *size),
-            Event::Released { container, .. } => self.released(*container),
+            Event::Ended { container, .. } | Event::Unreserved { container, .. } => {
+                self.released(*container);
+            }
             // About applications as a whole.
             _ => {}
         }

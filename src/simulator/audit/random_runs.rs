@@ -278,15 +278,9 @@ fn with_the_memory_only_calculator_vcores_may_be_over_committed_and_memory_may_n
         ledger.limit_on("root.a", "", ResourceVector::of(&[8, 1]));
         let app = ApplicationId::new(1);
         ledger.submitted(app, "u", true);
-        ledger.event(&Event::Allocated {
-            container: ContainerId::new(app, 1),
-            node: name,
-            size: ResourceVector::of(&size),
-            queue: "root.a".into(),
-            priority: 0,
-            request_id: -1,
-            increases: None,
-        });
+        let (container, place) = (ContainerId::new(app, 1), (name, "root.a".into()));
+        let size = ResourceVector::of(&size);
+        ledger.event(&Event::placed(container, place, size, (0, -1)));
         ledger.check();
         ledger.violations().keys().copied().collect::<Vec<_>>()
     };

@@ -1,7 +1,7 @@
 //! The ledger against events that keep and that break each invariant.
 
 use super::*;
-use crate::api::{Ask, Granted, ReleaseReason};
+use crate::api::{Ask, EndCause, Granted};
 
 const APP: ApplicationId = ApplicationId::new(1);
 
@@ -14,22 +14,13 @@ fn node(host: &str) -> NodeName {
 }
 
 fn allocated(number: u32, host: &str, mib: i64) -> Event {
-    Event::Allocated {
-        container: id(number),
-        node: node(host),
-        size: ResourceVector::of(&[mib, 1]),
-        queue: "root.a.b".into(),
-        priority: 1,
-        request_id: 0,
-        increases: None,
-    }
+    let place = (node(host), "root.a.b".into());
+    Event::placed(id(number), place, ResourceVector::of(&[mib, 1]), (1, 0))
 }
 
 fn released(number: u32) -> Event {
-    Event::Released {
-        container: id(number),
-        reason: ReleaseReason::Finished,
-    }
+    let size = ResourceVector::of(&[1, 1]);
+    Event::ended(id(number), node("n1"), size, EndCause::Exited)
 }
 
 /// A ledger with two nodes of 10 MiB and an application that wants 9 containers.
@@ -88,11 +79,8 @@ fn each_violation_is_found_under_its_id() {
     );
     let ten: Vec<Event> = (1..=10).map(|n| allocated(n, "n1", 1)).collect();
     expect(&ten, &["U7"]);
-    let reserved = |number, host: &str| Event::Reserved {
-        container: id(number),
-        node: node(host),
-        size: ResourceVector::of(&[1, 1]),
-    };
+    let reserved =
+        |number, host: &str| Event::held(id(number), node(host), ResourceVector::of(&[1, 1]));
     expect(&[reserved(1, "n1"), allocated(1, "n2", 1)], &["R3"]);
     expect(&[reserved(1, "n1"), reserved(2, "n1")], &["N5"]);
     expect(&[reserved(1, "n1"), released(1), reserved(2, "n1")], &[]);
@@ -117,11 +105,12 @@ fn two_owners_of_a_reservation_are_found() {
     let mut ledger = ledger();
     ledger.submitted(ApplicationId::new(2), "v", false);
     for app in [APP, ApplicationId::new(2)] {
-        ledger.event(&Event::Reserved {
-            container: ContainerId::new(app, 1),
-            node: node("n1"),
-            size: ResourceVector::of(&[1, 1]),
-        });
+        let container = ContainerId::new(app, 1);
+        ledger.event(&Event::held(
+            container,
+            node("n1"),
+            ResourceVector::of(&[1, 1]),
+        ));
     }
     assert_eq!(ids(&ledger), ["R1"]);
 }
@@ -172,11 +161,7 @@ fn what_the_scheduler_states_is_compared() {
 
 #[test]
 fn a_reservation_that_fits_for_longer_than_a_round_is_found() {
-    let reserved = Event::Reserved {
-        container: id(2),
-        node: node("n1"),
-        size: ResourceVector::of(&[6, 1]),
-    };
+    let reserved = Event::held(id(2), node("n1"), ResourceVector::of(&[6, 1]));
     let wait = |ms: u64, ends: bool| {
         let mut ledger = ledger();
         ledger.looks_every(1000);

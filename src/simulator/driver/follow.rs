@@ -6,8 +6,8 @@ use super::record::RunWatch;
 use super::run::Driver;
 use super::running::RunningJob;
 use crate::api::{
-    AppError, ApplicationId, ContainerId, Event, GangAsk, GangEvent, GangStep, NodeName,
-    ReleaseReason, Scheduler,
+    AppError, ApplicationId, ContainerId, Ending, Event, GangAsk, GangEvent, GangStep, NodeName,
+    Scheduler,
 };
 
 impl Driver<dyn Scheduler + '_> {
@@ -213,9 +213,9 @@ impl Driver<dyn Scheduler + '_> {
             Event::Allocated {
                 container,
                 node,
-                request_id,
+                key,
                 ..
-            } => self.allocated(*container, node, *request_id),
+            } => self.allocated(*container, node, key.request_id),
             Event::Reserved { .. } => self.counts.reserved += 1,
             // Who drives the applications has none that end by themselves but by what it drives.
             // None of them changes containers or asks for opportunistic ones either.
@@ -224,9 +224,13 @@ impl Driver<dyn Scheduler + '_> {
             | Event::AttemptEnded { .. }
             | Event::AppEnded { .. }
             | Event::Updated { .. }
+            | Event::Rejected { .. }
             | Event::Opportunistic(_) => {}
             Event::Gang(gang) => self.gang_stepped(gang),
-            Event::Released { container, reason } => self.released(*container, *reason),
+            Event::Ended {
+                container, ending, ..
+            } => self.released(*container, Some(*ending)),
+            Event::Unreserved { container, .. } => self.released(*container, None),
             Event::MasterStarted { app, container } => {
                 if let Some(running) = self.apps.get_mut(app) {
                     running.started = true;
@@ -282,12 +286,12 @@ impl Driver<dyn Scheduler + '_> {
         self.plan_call(container.app);
     }
 
-    fn released(&mut self, container: ContainerId, reason: ReleaseReason) {
-        if !matches!(reason, ReleaseReason::Finished | ReleaseReason::Unreserved) {
+    fn released(&mut self, container: ContainerId, ending: Option<Ending>) {
+        if !matches!(ending, Some(Ending::Finished) | None) {
             // Its node frees the space with its next heartbeat.
             self.reported_ms = self.now_ms.saturating_add(self.settings.heartbeat_ms);
         }
-        let lost = reason == ReleaseReason::Killed;
+        let lost = ending == Some(Ending::Killed);
         let Some(app) = self.apps.get_mut(&container.app) else {
             return;
         };
@@ -317,9 +321,10 @@ const fn is_decision(event: &Event) -> bool {
 /// Whether a container was placed or ended, so that the figures of a run cover the event.
 const fn moves_a_container(event: &Event) -> bool {
     match event {
-        Event::Allocated { .. } => true,
-        Event::Released { reason, .. } => !matches!(reason, ReleaseReason::Unreserved),
+        Event::Allocated { .. } | Event::Ended { .. } => true,
         Event::Reserved { .. }
+        | Event::Unreserved { .. }
+        | Event::Rejected { .. }
         | Event::ReservationMoved { .. }
         | Event::Updated { .. }
         | Event::MasterStarted { .. }

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use super::jobs::JobLine;
 use crate::api::{
-    ApplicationId, Event, GangEvent, GangStep, MAX_TYPES, OpportunisticEvent, ReleaseReason,
+    ApplicationId, Ending, Event, GangEvent, GangStep, MAX_TYPES, OpportunisticEvent,
     ResourceVector,
 };
 use crate::simulator::statistics::Tally;
@@ -80,21 +80,22 @@ impl<W: Write> RunWatch for JsonLog<W> {
                 node,
                 size: held,
                 queue,
-                priority,
-                request_id,
+                key,
                 ..
             } => serde_json::json!({"at_ms": at_ms, "did": "allocated",
                 "container": container.to_string(), "node": node.to_string(), "size": size(held),
-                "queue": queue.as_ref(), "priority": priority, "request_id": request_id}),
+                "queue": queue.as_ref(), "priority": key.priority, "request_id": key.request_id}),
             Event::Reserved {
                 container,
                 node,
                 size: held,
+                ..
             } => serde_json::json!({"at_ms": at_ms, "did": "reserved",
                 "container": container.to_string(), "node": node.to_string(), "size": size(held)}),
-            Event::Released { container, reason } => serde_json::json!({"at_ms": at_ms,
-                "did": "released", "container": container.to_string(),
-                "reason": reason_name(*reason)}),
+            Event::Ended { container, .. } | Event::Unreserved { container, .. } => {
+                serde_json::json!({"at_ms": at_ms, "did": "released",
+                    "container": container.to_string(), "reason": end_name(event)})
+            }
             Event::MasterStarted { app, container } => serde_json::json!({"at_ms": at_ms,
                 "did": "started", "app": app.to_string(),
                 "container": container.as_ref().map(ToString::to_string)}),
@@ -156,13 +157,15 @@ fn app_event(at_ms: u64, event: &Event) -> serde_json::Value {
     serde_json::json!({"at_ms": at_ms, "did": "ended", "app": app, "cause": cause})
 }
 
-/// The name of a reason, as in logs.
-pub(super) const fn reason_name(reason: ReleaseReason) -> &'static str {
-    match reason {
-        ReleaseReason::Finished => "finished",
-        ReleaseReason::GivenBack => "given-back",
-        ReleaseReason::Killed => "killed",
-        ReleaseReason::Unreserved => "unreserved",
+/// How a container or a reservation ended, as in logs.
+pub(super) const fn end_name(event: &Event) -> &'static str {
+    match event {
+        Event::Ended { ending, .. } => match ending {
+            Ending::Finished => "finished",
+            Ending::Released => "given-back",
+            Ending::Killed => "killed",
+        },
+        _ => "unreserved",
     }
 }
 
@@ -248,6 +251,7 @@ impl DecisionHash {
                 container,
                 node,
                 size,
+                ..
             } => self.held(b"R", *container, node, size),
             Event::ReservationMoved {
                 container,
@@ -255,10 +259,10 @@ impl DecisionHash {
                 size,
                 ..
             } => self.held(b"V", *container, to, size),
-            Event::Released { container, reason } => {
+            Event::Ended { container, .. } | Event::Unreserved { container, .. } => {
                 self.bytes(b"F");
                 self.container(*container);
-                self.bytes(reason_name(*reason).as_bytes());
+                self.bytes(end_name(event).as_bytes());
             }
             Event::Updated {
                 container, version, ..
@@ -267,12 +271,21 @@ impl DecisionHash {
                 self.container(*container);
                 self.bytes(&version.to_le_bytes());
             }
+            of_app => self.add_of_app(of_app),
+        }
+    }
+
+    /// The same for what is about an application as a whole, or a container that no queue is charged with.
+    fn add_of_app(&mut self, event: &Event) {
+        match event {
             Event::MasterStarted { app, .. } => self.app(b"M", *app),
             Event::MasterLost { app } => self.app(b"L", *app),
             Event::AttemptEnded { app, .. } => self.app(b"T", *app),
             Event::AppEnded { app, .. } => self.app(b"E", *app),
             Event::Gang(gang) => self.gang(gang),
             Event::Opportunistic(of) => self.opportunistic(of),
+            // Those about containers: `add` has them.
+            _ => {}
         }
     }
 }
@@ -482,15 +495,9 @@ mod tests {
     use crate::api::{ContainerId, NodeName};
 
     fn allocated(host: &str) -> Event {
-        Event::Allocated {
-            container: ContainerId::new(ApplicationId::new(1), 2),
-            node: NodeName::new(host, 0).unwrap(),
-            size: ResourceVector::of(&[1024, 1]),
-            queue: "root.a".into(),
-            priority: 20,
-            request_id: 0,
-            increases: None,
-        }
+        let place = (NodeName::new(host, 0).unwrap(), "root.a".into());
+        let container = ContainerId::new(ApplicationId::new(1), 2);
+        Event::placed(container, place, ResourceVector::of(&[1024, 1]), (20, 0))
     }
 
     #[test]

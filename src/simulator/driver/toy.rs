@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::api::{
     AppError, AppSpec, ApplicationId, AskCall, AskError, AskReply, ContainerError, ContainerId,
-    Event, Granted, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec, ReleaseReason,
+    EndCause, Event, Granted, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec,
     ResourceVector, Scheduler, SubmitError, Submitted,
 };
 
@@ -67,15 +67,10 @@ impl Toy {
             app.numbers += 1;
             let container = ContainerId::new(want.app, app.numbers);
             self.live.insert(container, (node.clone(), want.size));
-            self.events.push(Event::Allocated {
-                container,
-                node: node.clone(),
-                size: want.size,
-                queue: app.queue.as_str().into(),
-                priority: want.priority,
-                request_id: want.request_id,
-                increases: None,
-            });
+            let place = (node.clone(), app.queue.as_str().into());
+            let key = (want.priority, want.request_id);
+            self.events
+                .push(Event::placed(container, place, want.size, key));
             if want.request_id == -1 {
                 self.events.push(Event::MasterStarted {
                     app: want.app,
@@ -100,14 +95,14 @@ impl Toy {
         placed
     }
 
-    fn release(&mut self, container: ContainerId, reason: ReleaseReason) -> bool {
+    fn release(&mut self, container: ContainerId, cause: EndCause) -> bool {
         let Some((node, size)) = self.live.remove(&container) else {
             return false;
         };
         if let Some(free) = self.free.get_mut(&node) {
             *free += size;
         }
-        self.events.push(Event::Released { container, reason });
+        self.events.push(Event::ended(container, node, size, cause));
         true
     }
 }
@@ -130,7 +125,7 @@ impl Scheduler for Toy {
             .collect();
         if self.flaw != Flaw::LeaksLostNodes {
             for container in lost {
-                self.release(container, ReleaseReason::Killed);
+                self.release(container, EndCause::Killed);
             }
         }
         Ok(())
@@ -196,7 +191,7 @@ impl Scheduler for Toy {
     }
 
     fn container_finished(&mut self, container: ContainerId) -> Result<(), ContainerError> {
-        if self.release(container, ReleaseReason::Finished) {
+        if self.release(container, EndCause::Exited) {
             return Ok(());
         }
         Err(ContainerError(container))
@@ -207,7 +202,7 @@ impl Scheduler for Toy {
         self.backlog.retain(|want| want.app != app);
         let held: Vec<ContainerId> = self.live.keys().filter(|c| c.app == app).copied().collect();
         for container in held {
-            self.release(container, ReleaseReason::Killed);
+            self.release(container, EndCause::Killed);
         }
         Ok(())
     }

@@ -22,8 +22,8 @@ use std::ops::RangeInclusive;
 use super::limits::Configured;
 use super::{Violation, fault};
 use crate::api::{
-    ApplicationId, AskReply, ContainerId, Decision, Ending, HeartbeatReply, NodeName,
-    ResourceVector, UnreserveReason,
+    ApplicationId, AskReply, ContainerId, Ending, Event, HeartbeatReply, NodeName, ResourceVector,
+    UnreserveReason,
 };
 
 /// Key of the ask for an application master: priority and request id.
@@ -242,9 +242,9 @@ impl Books {
     }
 
     /// Something that the engine did.
-    pub(super) fn record(&mut self, decision: &Decision) -> Checked {
+    pub(super) fn record(&mut self, decision: &Event) -> Checked {
         match decision {
-            Decision::Allocated {
+            Event::Allocated {
                 container,
                 node,
                 size,
@@ -256,7 +256,7 @@ impl Books {
                 let held = BookedContainer::new(node, *size, (key.priority, key.request_id));
                 self.allocated(*container, held, *borrowed, *from_reservation)
             }
-            Decision::Reserved {
+            Event::Reserved {
                 container,
                 node,
                 size,
@@ -268,7 +268,7 @@ impl Books {
                 let held = BookedContainer::new(node, *size, (key.priority, key.request_id));
                 self.reserve(*container, held, *borrowed, *again)
             }
-            Decision::Unreserved {
+            Event::Unreserved {
                 container,
                 node,
                 reason,
@@ -278,7 +278,7 @@ impl Books {
                 self.exchanged = exchanged.then(|| self.nodes.get(node).map(|book| book.label));
                 self.unreserve(*container, node).map(|_| ())
             }
-            Decision::ReservationMoved {
+            Event::ReservationMoved {
                 container,
                 from,
                 to,
@@ -288,13 +288,13 @@ impl Books {
                 let node = to.clone();
                 self.wait_on(*container, BookedContainer { node, ..held })
             }
-            Decision::Ended {
+            Event::Ended {
                 container,
                 node,
                 ending,
                 ..
             } => self.ended(*container, node, *ending),
-            Decision::MasterStarted { container, .. } => {
+            Event::MasterStarted { container, .. } => {
                 let Some(id) = container else { return Ok(()) };
                 match self.live.get_mut(id) {
                     Some(held) => held.fetched = true,
@@ -302,12 +302,12 @@ impl Books {
                 }
                 Ok(())
             }
-            Decision::MasterLost { app } | Decision::AppEnded { app, .. } => {
+            Event::MasterLost { app } | Event::AppEnded { app, .. } => {
                 self.apps.remove(app);
                 Ok(())
             }
-            Decision::Rejected { .. } | Decision::Gang(_) | Decision::Opportunistic(_) => Ok(()),
-            Decision::Updated { .. } | Decision::AttemptEnded { .. } => Ok(()),
+            Event::Rejected { .. } | Event::Gang(_) | Event::Opportunistic(_) => Ok(()),
+            Event::Updated { .. } | Event::AttemptEnded { .. } => Ok(()),
         }
     }
 

@@ -7,8 +7,7 @@ use super::fault;
 use super::setup::SetupMode;
 use super::world::{Checked, World};
 use crate::api::{
-    CommitOutcome, CommittedDecision, Conflict, ContainerId, Decision, Intent, NodeName,
-    ProposalKind,
+    CommitOutcome, CommittedDecision, Conflict, ContainerId, Event, Intent, NodeName, ProposalKind,
 };
 
 /// One batch in so many is committed under watch for traces of refused proposals.
@@ -43,7 +42,7 @@ impl World<'_> {
             return Ok(());
         }
         let events = step.events.as_slice();
-        if !matches!(events, [Decision::Rejected { conflict, .. }] if step.outcome == CommitOutcome::Rejected(*conflict))
+        if !matches!(events, [Event::Rejected { conflict, .. }] if step.outcome == CommitOutcome::Rejected(*conflict))
         {
             return fault("P8", format!("{:?}, but {events:?} happened", step.outcome));
         }
@@ -187,10 +186,10 @@ impl World<'_> {
 }
 
 /// What was placed or reserved with a proposal of some kind, where, and whether it had waited there.
-fn placed(event: &Decision, kind: ProposalKind) -> Option<(ContainerId, &NodeName, bool)> {
+fn placed(event: &Event, kind: ProposalKind) -> Option<(ContainerId, &NodeName, bool)> {
     match (event, kind) {
         (
-            Decision::Allocated {
+            Event::Allocated {
                 container,
                 node,
                 from_reservation: waited,
@@ -199,7 +198,7 @@ fn placed(event: &Decision, kind: ProposalKind) -> Option<(ContainerId, &NodeNam
             ProposalKind::Allocate,
         )
         | (
-            Decision::Reserved {
+            Event::Reserved {
                 container,
                 node,
                 again: waited,

@@ -11,7 +11,7 @@ use super::digest::Digest;
 use super::setup::{LABEL, Setup, VARIANTS, Variant, index, node_name, rack};
 use super::{Summary, Violation, fault};
 use crate::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Decision, NodeName, NodeReport, Pipeline,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Event, NodeName, NodeReport, Pipeline,
     ResourceVector,
 };
 use crate::simulator::Random;
@@ -123,7 +123,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    pub(super) fn note(&mut self, decision: &Decision) -> Checked {
+    pub(super) fn note(&mut self, decision: &Event) -> Checked {
         self.digest.add(decision);
         self.books.record(decision)
     }

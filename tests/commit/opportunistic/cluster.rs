@@ -2,8 +2,8 @@
 
 use crate::trees;
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskReply, ContainerId, Decision, EndCause, Engine,
-    EngineBuilder, HeartbeatReply, NodeName, NodeReport, NodeSpec, OpportunisticSettings,
+    AppSpec, ApplicationId, Ask, AskCall, AskReply, ContainerId, EndCause, Engine, EngineBuilder,
+    Event, HeartbeatReply, NodeName, NodeReport, NodeSpec, OpportunisticSettings,
     OpportunisticStep, ResourceVector, Sequential, StateView, TreeSettings,
 };
 
@@ -128,8 +128,8 @@ pub(super) fn news(engine: &mut Sequential) -> (Numbered<OpportunisticStep>, Num
     let (mut steps, mut ends) = (Vec::new(), Vec::new());
     for event in engine.take_events() {
         match event {
-            Decision::Opportunistic(of) => steps.push((of.container.number, of.step)),
-            Decision::Ended {
+            Event::Opportunistic(of) => steps.push((of.container.number, of.step)),
+            Event::Ended {
                 container, cause, ..
             } => ends.push((container.number, cause)),
             _ => {}

@@ -5,7 +5,7 @@ use super::cluster::{
     news, node, place, queue, size, waits,
 };
 use capsched::api::{
-    Ask, AskCall, AskError, ContainerId, Decision, OpportunisticSettings, PartitionSpec, StateView,
+    Ask, AskCall, AskError, ContainerId, Event, OpportunisticSettings, PartitionSpec, StateView,
 };
 
 #[test]
@@ -56,7 +56,7 @@ fn guaranteed_decisions_are_the_same_beside_them() {
             .take_events()
             .into_iter()
             .filter_map(|event| match event {
-                Decision::Allocated {
+                Event::Allocated {
                     container, node, ..
                 } => Some((container, node)),
                 _ => None,

@@ -2,8 +2,7 @@
 
 use super::cluster::{APP, OTHER, add_node, asks, cluster, node, size, waits};
 use capsched::api::{
-    AppSpec, AskCall, ContainerChange, ContainerId, ContainerUpdate, Decision, NodeReport,
-    Sequential,
+    AppSpec, AskCall, ContainerChange, ContainerId, ContainerUpdate, Event, NodeReport, Sequential,
 };
 use proptest::prelude::*;
 
@@ -137,7 +136,7 @@ proptest! {
                     carry_out(&mut engine, step);
                 }
                 for event in engine.take_events() {
-                    if let Decision::Allocated { container, node, size, .. } = event {
+                    if let Event::Allocated { container, node, size, .. } = event {
                         placed.push((container.app, node, size));
                     }
                 }
