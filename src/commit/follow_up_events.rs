@@ -5,6 +5,7 @@
 
 use super::event::Event;
 use super::outbox::FollowUpEvent;
+use crate::commit::containers::hand_out::HandOut;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::leaves::records::entered;
 use crate::commit::ledger::Ledger;
@@ -20,7 +21,15 @@ impl Ledger {
     }
 
     /// Carries out what waits, and what that brings about; drops ended containers.
+    #[inline]
     pub fn drain_follow_ups(&mut self) {
+        let by_event = self.hand_out == HandOut::Event;
+        if by_event || self.has_follow_ups() || self.containers.has_ended() {
+            self.carry_out_follow_ups();
+        }
+    }
+
+    fn carry_out_follow_ups(&mut self) {
         loop {
             while let Some(call) = self.outbox.next_follow_up() {
                 self.carry_out(call);

@@ -174,13 +174,19 @@ impl<const N: usize> Pass<'_, N> {
         {
             return (answer, self.candidates.first());
         }
+        let fulfils = visit.reserved.is_some();
+        if let Some(node) = self.candidates.single()
+            && (fulfils || !self.skips_last_node())
+        {
+            return self.try_last(visit, node);
+        }
         if let Some(index) = self.candidates.index()
-            && visit.reserved.is_none()
+            && !fulfils
             && let Some(found) = self.key_indexed(visit, index)
         {
             return found;
         }
-        let nodes = self.nodes_to_try(visit.app, visit.reserved.is_some());
+        let nodes = self.nodes_to_try(visit.app, fulfils);
         let Some(&first) = nodes.first() else {
             return (Answer::KeySkipped, self.candidates.first());
         };
@@ -201,13 +207,7 @@ impl<const N: usize> Pass<'_, N> {
         let Some(node) = fitting.or_else(|| self.last_node(index)) else {
             return Some((Answer::KeySkipped, self.candidates.first()));
         };
-        let row = &state.nodes[node];
-        let answer = match self.check_node(visit, row) {
-            Some(answer) => answer,
-            None => self.try_node(visit, row),
-        };
-        visit.reset_after(row, state, &answer);
-        Some((answer, node))
+        Some(self.try_last(visit, node))
     }
 
     /// Takes back the last observation where it is one of the counters of a key.

@@ -9,7 +9,7 @@ use super::fit::FitIndex;
 use crate::cluster::Node;
 use crate::id::{NodeSlot, PartitionId};
 use crate::queue::{App, NodePolicy};
-use crate::resource::ResourceVector;
+use crate::resource::{ResourceVector, with_width};
 use crate::snapshot::State;
 
 /// Nodes of one partition.
@@ -224,7 +224,10 @@ pub fn use_key(policy: NodePolicy, node: &Node) -> ResourceVector {
 pub fn has_room(state: &State, node: NodeSlot) -> bool {
     let node = &state.nodes[node];
     if node.killable.is_empty() {
-        return state.calculator.holds_one(&node.free.get(), &state.minimum);
+        return with_width!(state.calculator, N => {
+            let free = node.free.narrow::<N>();
+            state.calculator.holds_one(&free, &state.minimum.narrow())
+        });
     }
     let room = node.free.get() + node.killable_total();
     state.calculator.holds_one(&room, &state.minimum)

@@ -12,7 +12,7 @@ use crate::policy::{
     Limits, compute_user_limit, is_granted, passes_maximum, queue_current_limit, resorted,
     served_on, user_value,
 };
-use crate::queue::{CachedUserLimit, Exclusivity, HeadroomProvider};
+use crate::queue::{AppOrder, CachedUserLimit, Exclusivity, HeadroomProvider};
 use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
 
@@ -56,7 +56,12 @@ impl<const N: usize> Pass<'_, N> {
         if let Err(reason) = self.demand(leaf) {
             return WalkStep::Skip(reason);
         }
-        let resorted = served_on(state, leaf, self.partition).or_else(|| self.resorted(leaf));
+        // Other orders are kept as applications come and go.
+        let resorted = match &state.queues[leaf].settings.leaf.app_order {
+            AppOrder::Fifo | AppOrder::FifoForPendingApps => None,
+            AppOrder::Fair { .. } => self.resorted(leaf),
+            AppOrder::FifoWithPartitions { .. } => served_on(state, leaf, self.partition),
+        };
         let mut visit = Visit {
             handed: state.updates_leaf_limits().then_some(limits.limit),
             ..Visit::without_notice(leaf)

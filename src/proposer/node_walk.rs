@@ -42,7 +42,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Whether no reserved node is tried, not even the last one.
-    fn skips_last_node(&self) -> bool {
+    pub(super) fn skips_last_node(&self) -> bool {
         let settings = &self.state.settings;
         settings.skip_reserved_nodes && settings.mends.reserved_last_node
     }
@@ -92,34 +92,46 @@ impl<const N: usize> Pass<'_, N> {
     ) -> (Answer, NodeSlot) {
         let state = self.state;
         let size = ask.map(|ask| ask.size.get());
-        let mut last = (Answer::KeySkipped, nodes[0]);
-        let mut at = size.map_or(0, |size| self.pass_full_nodes(visit, nodes, &size));
-        while let Some(&node) = nodes.get(at) {
-            at += 1;
-            let (row, is_last) = (&state.nodes[node], at == nodes.len());
-            if state.settings.skip_reserved_nodes && row.reserved.is_some() && !is_last {
+        let passed = size.map_or(0, |size| self.pass_full_nodes(visit, nodes, &size));
+        let last = nodes.len() - 1;
+        for &node in &nodes[passed..last] {
+            let row = &state.nodes[node];
+            if state.settings.skip_reserved_nodes && row.reserved.is_some() {
                 continue;
             }
             let full = |size| !state.calculator.holds_one(&row.free.get(), size);
-            if size.as_ref().is_some_and(full) && !is_last {
+            if size.as_ref().is_some_and(full) {
                 self.count_full(visit, 1);
                 continue;
             }
-            if visit.reserved.is_none()
-                && let Some(answer) = self.check_node(visit, row)
-            {
-                last = (answer, node);
+            if visit.reserved.is_none() && self.check_node(visit, row).is_some() {
                 continue;
             }
             let answer = self.try_node(visit, row);
-            last = (answer, node);
-            let reserves = matches!(last.0, Answer::Reserve(_));
-            if matches!(last.0, Answer::Allocate(_)) || (reserves && is_last) {
-                visit.reset_after(row, state, &last.0);
-                break;
+            if matches!(answer, Answer::Allocate(_)) {
+                visit.reset_after(row, state, &answer);
+                return (answer, node);
             }
         }
-        last
+        self.try_last(visit, nodes[last])
+    }
+
+    /// What the last node of a walk answers, which alone may be reserved for the key.
+    #[inline]
+    pub(super) fn try_last(
+        &self,
+        visit: &mut KeyVisit<'_, N>,
+        node: NodeSlot,
+    ) -> (Answer, NodeSlot) {
+        let row = &self.state.nodes[node];
+        if visit.reserved.is_none()
+            && let Some(answer) = self.check_node(visit, row)
+        {
+            return (answer, node);
+        }
+        let answer = self.try_node(visit, row);
+        visit.reset_after(row, self.state, &answer);
+        (answer, node)
     }
 
     /// The ask for containers that may be anywhere, where nothing of a node but its room decides and a node

@@ -242,7 +242,7 @@ impl<const N: usize> Pass<'_, N> {
         if self
             .candidates
             .single()
-            .is_some_and(|node| !has_room(state, node))
+            .is_some_and(|node| !has_room::<N>(state, node))
         {
             return WalkStep::Skip(SkipReason::NodeFull);
         }
@@ -306,8 +306,11 @@ impl<const N: usize> Pass<'_, N> {
 }
 
 /// Whether a node takes anything new: unreserved, and the smallest allocation fits.
-fn has_room(state: &State, node: NodeSlot) -> bool {
+fn has_room<const N: usize>(state: &State, node: NodeSlot) -> bool {
     let node = &state.nodes[node];
-    let room = node.free.get() + node.killable_total();
-    node.reserved.is_none() && state.calculator.fits_in(&state.minimum, &room)
+    let mut room = node.free.narrow::<N>();
+    if !node.killable.is_empty() {
+        room += node.killable_total().narrow();
+    }
+    node.reserved.is_none() && state.calculator.fits_in(&state.minimum.narrow(), &room)
 }

@@ -53,7 +53,8 @@ pub const fn round_up(a: i64, step: i64) -> i64 {
 /// Whether rounding `a` to `step` comes to masking bits: most steps are powers of two.
 #[inline]
 const fn is_mask(a: i64, step: i64) -> bool {
-    step > 0 && step & (step - 1) == 0 && a >= 0 && a < 1 << 62 && step < 1 << 62
+    let small = (a | step).cast_unsigned() < 1 << 62;
+    small && step.cast_unsigned().is_power_of_two()
 }
 
 /// `a` rounded to a multiple of `step`, towards zero; 0 when `step` is 0.
@@ -170,12 +171,17 @@ pub fn one_and(part: f64) -> f64 {
     1.0 + part
 }
 
+/// Below it, an integer is exact in `f64`.
+const EXACT: u64 = 1 << 53;
+
 /// `value · by` in `f64`, truncated.
 #[inline]
 #[must_use]
+#[expect(clippy::float_cmp, reason = "exactly 1 changes nothing")]
 pub fn times_floor(value: i64, by: f64) -> i64 {
-    if value == 0 {
-        return 0;
+    // Most weights are 1.
+    if value == 0 || by == 1.0 && value.unsigned_abs() < EXACT {
+        return value;
     }
     (value as f64 * by) as i64
 }

@@ -303,6 +303,12 @@ impl Containers {
         self.ended.push(slot);
     }
 
+    /// Whether containers ended since their slots were last freed.
+    #[inline]
+    pub(in crate::commit) fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
     /// Frees the slots of ended containers that take no space.
     pub(in crate::commit) fn drop_ended(&mut self) {
         if self.ended.is_empty() {
@@ -358,6 +364,7 @@ impl Containers {
     }
 
     /// Containers that a node launches at its next report, and those that it stops.
+    #[inline]
     pub(in crate::commit) fn due(&self, node: NodeSlot) -> (&[ContainerSlot], &[ContainerSlot]) {
         let here = &self.by_node[node.index()];
         (&here.to_launch, &here.to_stop)

@@ -397,6 +397,9 @@ pub(in crate::commit) fn keep_user_limit(
 // As UsersManager.computeNumActiveUsersWithOnlyPendingApps, after each computation of a limit.
 pub(in crate::commit) fn count_waiting_users(state: &mut State, leaf: QueueSlot) {
     let users = state.queues[leaf].as_leaf();
+    if users.waiting.is_empty() && users.waiting_users == 0 {
+        return;
+    }
     let known = if users.waiting.is_empty() {
         &[][..]
     } else {

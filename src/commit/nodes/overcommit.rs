@@ -9,6 +9,7 @@ use crate::cluster::NodeState;
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::ledger::Ledger;
+use crate::commit::outbox::FollowUpEvent;
 use crate::id::NodeSlot;
 use crate::queue::EndCause;
 
@@ -35,11 +36,21 @@ impl Ledger {
 
     /// Whether a report of a node may end containers or change the node.
     #[must_use]
+    #[inline]
     pub fn report_ends(&self, slot: NodeSlot) -> bool {
         let row = &self.state.nodes[slot];
         let (_, to_stop) = self.containers.due(slot);
         let changes = row.state == NodeState::Decommissioning;
         !to_stop.is_empty() || changes || row.enforced || !self.outbox.is_drained()
+    }
+
+    /// Kills containers beyond the total of a node after the present report.
+    // As AbstractYarnScheduler.nodeUpdate.
+    #[cold]
+    pub(super) fn kill_overcommitted(&mut self, slot: NodeSlot) {
+        for container in self.containers.overcommitted(&self.state, slot) {
+            self.outbox.follow_up(FollowUpEvent::Kill(container));
+        }
     }
 
     /// Kills a container, or lets others kill it where preemption is lazy.

@@ -337,14 +337,14 @@ impl Ledger {
     #[inline(always)]
     fn follow_report(&mut self, slot: NodeSlot) {
         let row = &self.state.nodes[slot];
+        let enforced = row.enforced;
         if row.state == NodeState::Decommissioning && row.total != row.allocated {
             let total = row.allocated.get();
             self.outbox
                 .follow_up(FollowUpEvent::NodeTotal(slot, row.incarnation, total));
         }
-        // As AbstractYarnScheduler.nodeUpdate: killed after the heartbeat.
-        for container in self.containers.overcommitted(&self.state, slot) {
-            self.outbox.follow_up(FollowUpEvent::Kill(container));
+        if enforced {
+            self.kill_overcommitted(slot);
         }
         if !self.opportunistic.is_off() {
             self.settle_node_queue(slot);

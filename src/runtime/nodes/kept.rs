@@ -202,10 +202,14 @@ impl KeptReservations {
     }
 
     /// Nothing is known any more of the reservations of an application.
+    #[inline]
     pub(super) fn forget(&mut self, app: AppSlot) {
-        if self.groups.is_empty() {
-            return;
+        if !self.groups.is_empty() {
+            self.forget_groups_of(app);
         }
+    }
+
+    fn forget_groups_of(&mut self, app: AppSlot) {
         while let Some((&of, &group)) = self.by_key.range((app, SchedulerKey::FIRST)..).next()
             && of.0 == app
         {
@@ -389,7 +393,14 @@ impl KeptReservations {
     }
 
     /// Writes to the keys what was counted.
+    #[inline]
     pub(super) fn apply(&mut self, ledger: &mut Ledger) {
+        if !self.groups.is_empty() || self.whole.counted > 0 {
+            self.apply_groups(ledger);
+        }
+    }
+
+    fn apply_groups(&mut self, ledger: &mut Ledger) {
         self.count_whole();
         for group in &mut self.groups {
             group.apply(ledger);
