@@ -110,6 +110,7 @@ impl Advice<'_> {
             self.warn("W_MAX_APPS", &key, message, "");
         }
         self.reserved_nodes();
+        self.continue_looking();
         let labels = "yarn.node-labels.enabled";
         let labelled = |queue: &&QueueSettings| queue.partitions.len() > 1;
         if !scheduler.node_labels
@@ -148,6 +149,20 @@ impl Advice<'_> {
         let key = format!("{PREFIX}multi-node-placement-enabled");
         let help = "set it to true, or what waits behind such a proposal may wait for ever";
         self.warn("W_RESERVED_NODES", &key, message, help);
+    }
+
+    /// Reservations that are never given up for a node that is free.
+    fn continue_looking(&mut self) {
+        if !self.settings.scheduler.continue_looking {
+            let key = format!("{PREFIX}reservations-continue-look-all-nodes");
+            let message =
+                "what an application reserved counts against its limits, and is not given \
+                           up for a node that is free"
+                    .to_owned();
+            let help = "set it to true, or an application whose reservations fill its limits may \
+                        wait for ever beside idle nodes";
+            self.warn("W_NO_CONTINUE_LOOKING", &key, message, help);
+        }
     }
 
     fn queue(&mut self, queue: &QueueSettings) {

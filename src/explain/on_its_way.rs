@@ -28,7 +28,14 @@ impl WaitExplainer<'_> {
             let detail = format!("{} is reserved for it", node.name);
             let (total, used) = (node.total.get(), node.allocated.get());
             let shown = Evidence::of_limit(state, (&total, &used, size));
-            return Some(Finding::new(Reason::ReservedOnNode, detail).shown_by(shown));
+            let found = Finding::new(Reason::ReservedOnNode, detail).shown_by(shown);
+            // Otherwise the application takes any other node and gives the reservation up.
+            let binds = !state.settings.continue_looking;
+            return Some(if binds {
+                found.by_setting("yarn.scheduler.capacity.reservations-continue-look-all-nodes")
+            } else {
+                found
+            });
         }
         let verdict = self.verdict(state.apps[app].id)?;
         let (n, from) = (verdict.containers.len(), verdict.queues.join(", "));

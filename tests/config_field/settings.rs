@@ -432,6 +432,18 @@ fn near_misses_of_keys_are_named_in_every_file() {
 }
 
 #[test]
+fn reservations_that_are_never_given_up_are_named() {
+    let key = "reservations-continue-look-all-nodes";
+    for (value, warned) in [(None, false), (Some("true"), false), (Some("false"), true)] {
+        let more: Vec<(&str, &str)> = value.map(|value| (key, value)).into_iter().collect();
+        let loaded = load(&one_leaf(&more), &[]).expect("the file is accepted");
+        let mut found = loaded.report.diagnostics.iter();
+        let found = found.find(|finding| finding.code == "W_NO_CONTINUE_LOOKING");
+        assert_eq!(found.is_some(), warned, "{value:?}: {found:?}");
+    }
+}
+
+#[test]
 fn each_way_to_propose_what_others_reserved_for_ever_is_named() {
     let skip = "skip-allocate-on-nodes-with-reserved-containers";
     let multi = ("multi-node-placement-enabled", "true");

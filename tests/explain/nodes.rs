@@ -194,6 +194,23 @@ fn a_reserved_node_is_kept_from_others() {
 }
 
 #[test]
+fn a_reservation_that_is_not_given_up_names_its_setting() {
+    let key = "reservations-continue-look-all-nodes";
+    for (value, named) in [("true", false), ("false", true)] {
+        let mut cluster = cluster(&[(key, value)], &["n0", "n1"]);
+        cluster.asks(1, "root.a", "ann", (1, 5));
+        cluster.beat_of("n0");
+        cluster.asks(4, "root.a", "ann", (1, 7));
+        cluster.beat_of("n1");
+        cluster.asks(2, "root.a", "ann", (1, 4));
+        cluster.beat_of("n0");
+        let found = cluster.reason(2, Reason::ReservedOnNode);
+        let names = found.property.as_ref().map(|name| name.ends_with(key));
+        assert_eq!(names, named.then_some(true), "{value}: {found:?}");
+    }
+}
+
+#[test]
 fn reservations_that_fill_root_keep_nodes_with_room_from_all() {
     for (reserved, asked) in [(4, 1), (3, 2)] {
         let mut cluster = cluster(&[], &["n0", "n1"]);

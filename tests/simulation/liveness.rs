@@ -17,6 +17,7 @@ use capsched::cluster::{Node, NodeState};
 use capsched::commit::Ledger;
 use capsched::id::{AppSlot, NameId};
 use capsched::queue::{App, KeyAsks, Queue};
+use capsched::resource::ResourceVector;
 use capsched::simulator::{
     Driver, DriverSettings, Ready, RunReport, rounds_for_opportunities, rounds_for_reservations,
 };
@@ -135,7 +136,12 @@ fn stuck(ledger: &Ledger) -> Option<Vec<String>> {
             };
             let (size, row) = (any.size.get(), &state.apps[app]);
             let used = state.queues[State::ROOT].part(asks.partition).used.get();
-            let held = row.part(asks.partition).reserved.get();
+            // Where no reservation is given up for another node, it counts against the limits: `check` warns.
+            let held = if state.settings.continue_looking {
+                row.part(asks.partition).reserved.get()
+            } else {
+                ResourceVector::NONE
+            };
             let room = state.total(asks.partition) - used + held;
             if is_of_queue(reason) || !state.calculator.fits_in(&size, &room) {
                 return None;

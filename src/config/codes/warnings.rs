@@ -106,6 +106,13 @@ pub(super) const WARNINGS: &[CodeEntry] = &[
          `capsched.mend.reserved-last-node` ends that; YARN does not know it.",
     ),
     entry(
+        "W_NO_CONTINUE_LOOKING",
+        "`yarn.scheduler.capacity.reservations-continue-look-all-nodes` is false. What an \
+         application reserved counts against the limits of its queues then. No reservation is given \
+         up for a node that is free. An application whose reservations fill its limits waits for \
+         the nodes that it reserved, idle nodes or not. Set the property to true, as by default.",
+    ),
+    entry(
         "H_UPGRADE",
         "The files mean something else to this release of Hadoop than to the one before. It is a \
          default that is not set here, a value that is read otherwise, or a verdict. Set the value \
