@@ -24,6 +24,9 @@ use cluster::Tree;
 use findings::counts;
 use shown::Places;
 
+/// What messages call standard input.
+pub(crate) const STANDARD_INPUT: &str = "standard input";
+
 /// Checks capacity-scheduler.xml without a running cluster.
 ///
 /// With `--cluster`, accepted files are followed by the tree of queues with what each has of that
@@ -258,7 +261,7 @@ pub(crate) fn standard_input(most: usize) -> Result<ConfigSource, String> {
         return Err(format!("standard input: more than {most} bytes"));
     }
     Ok(ConfigSource {
-        name: "standard input".to_owned(),
+        name: STANDARD_INPUT.to_owned(),
         bytes,
         layer: Layer::Scheduler,
     })
@@ -341,7 +344,7 @@ fn human(out: &mut String, path: &Path, report: &Report, strict: bool, colour: b
         "accepted"
     };
     let name = match path.to_str() {
-        Some("-") => "standard input".to_owned(),
+        Some("-") => STANDARD_INPUT.to_owned(),
         _ => escaped(&path.display().to_string()),
     };
     let _ = write!(out, "{name}: {verdict}");

@@ -52,6 +52,7 @@ mod watchdog;
 mod whatif;
 mod why;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -157,11 +158,29 @@ pub fn main() -> ExitCode {
             return output::usage(&Cli::try_parse_from(shown).err().unwrap_or(error));
         }
     };
+    if reads_input_twice(std::env::args_os().skip(1)) {
+        output::note("error: `-` stands twice; standard input can be read once");
+        return ExitCode::from(output::USAGE);
+    }
     let Some(command) = cli.command else {
         output::put(&Cli::command().render_help().to_string());
         return ExitCode::SUCCESS;
     };
     run(command).unwrap_or_else(|error| output::failed(&error))
+}
+
+/// Whether `-` stands for standard input in two places. Behind an option for what is written it stands for
+/// standard output.
+fn reads_input_twice(args: impl Iterator<Item = OsString>) -> bool {
+    let (mut before, mut inputs) = (OsString::new(), 0);
+    for arg in args {
+        let written = ["-o", "--out", "--output"]
+            .iter()
+            .any(|option| before == *option);
+        inputs += u32::from(arg == "-" && !written);
+        before = arg;
+    }
+    inputs > 1
 }
 
 fn run(command: Command) -> Result<ExitCode> {

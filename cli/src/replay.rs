@@ -15,8 +15,8 @@ use crate::demo::{exit_code, same};
 use crate::output::{Nothing, line, note, put};
 use crate::play::{
     Cluster, NamedCosts, NodeSource, Outcome, Preemption, Row, RunFolder, Scene, Timing, Trace,
-    TraceArgs, block, for_trace, from_sources, listed, machine, node_source, pointer, progress,
-    sources_of, table, types_of, types_source,
+    TraceArgs, block, for_trace, from_sources, machine, node_source, pointer, progress, sources_of,
+    table, types_of, types_source,
 };
 use crate::recipe::{Recipe, Staged};
 use crate::reference::ReferenceArg;
@@ -177,7 +177,7 @@ impl Input {
         let mut account = MappingReport::default();
         let nodes = match given {
             Some(given) => given.read(&mut account, &options)?,
-            None => listed(trace.first_file()?, &mut account, &options)?,
+            None => trace.nodes(&mut account, &options)?,
         };
         trace.facts.mapping.add_counts(&account);
         Ok(nodes)

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use capsched::api::MAX_TYPES;
-use capsched::simulator::import::{DeclaredTypes, Format, Source, declared_types};
+use capsched::simulator::import::{DeclaredTypes, Format, Source, declared_types, merged, ordered};
 use capsched::simulator::{
     Job, MappingReport, ResourceTypes, Spread, TraceError, TraceStat, Workload,
 };
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::generate;
 use crate::output::{PROBLEM, line, note, put};
-use crate::play::{NodeSource, TraceArgs, explain, listed, node_source};
+use crate::play::{NodeSource, TraceArgs, TraceFile, explain, listed, node_source};
 use crate::sink::{OutArgs, counting};
 
 /// Commands about traces.
@@ -71,22 +71,18 @@ pub(crate) struct ConvertArgs {
     json: bool,
 }
 
-/// Memory, vcores and every further type that the files name. A pipe yields only what is in its
-/// first line.
-fn types(args: &TraceArgs, files: &[PathBuf], nodes: Option<&NodeSource>) -> Result<ResourceTypes> {
+/// Memory, vcores and every further type that the files name.
+fn types(
+    args: &TraceArgs,
+    files: &[TraceFile],
+    nodes: Option<&NodeSource>,
+) -> Result<ResourceTypes> {
     let mut types = DeclaredTypes::default();
-    for path in files.iter().filter(|path| path.is_file()) {
-        let source = Source::open(path).map_err(explain)?;
+    for source in sources(files)? {
         types.merge(&declared_types(source, args.format).map_err(explain)?);
     }
     if let Some(nodes) = nodes {
         types.merge(&nodes.types()?);
-    }
-    if files.iter().any(|path| !path.is_file()) {
-        types.merge(&DeclaredTypes {
-            offered: vec!["gpu-milli".to_owned()],
-            asked: Vec::new(),
-        });
     }
     let names: Vec<&str> = types
         .offered
@@ -106,6 +102,28 @@ fn types(args: &TraceArgs, files: &[PathBuf], nodes: Option<&NodeSource>) -> Res
     })
 }
 
+/// The files from their start.
+fn sources(files: &[TraceFile]) -> Result<Vec<Source>> {
+    let again = files.iter().map(|file| file.again().map_err(explain));
+    again.collect()
+}
+
+/// Files as one stream of jobs.
+fn jobs(
+    args: &TraceArgs,
+    files: &[TraceFile],
+    types: ResourceTypes,
+) -> Result<Box<dyn Workload + Send>> {
+    let (options, order) = (args.options(types), args.order());
+    let part = |source| ordered(source, args.format, &options, &order).map_err(explain);
+    let parts: Result<Vec<_>> = sources(files)?.into_iter().map(part).collect();
+    Ok(merged(parts?))
+}
+
+fn kept(args: &TraceArgs, files: &[PathBuf]) -> Result<Vec<TraceFile>> {
+    files.iter().map(|path| args.keep(path)).collect()
+}
+
 /// Runs a command about traces.
 pub(crate) fn run(command: &Command) -> Result<ExitCode> {
     match command {
@@ -116,8 +134,9 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode> {
 }
 
 fn stat(args: &StatArgs) -> Result<ExitCode> {
-    let types = types(&args.trace, &args.files, None)?;
-    let workload = args.trace.open(&args.files, types)?;
+    let files = kept(&args.trace, &args.files)?;
+    let types = types(&args.trace, &files, None)?;
+    let workload = jobs(&args.trace, &files, types)?;
     let bar = counting("read");
     let mut workload = Counted { workload, bar };
     let stat = TraceStat::of(&mut workload).map_err(explain)?;
@@ -146,17 +165,17 @@ fn stat_json(stat: &TraceStat) -> Value {
 }
 
 fn convert(args: &ConvertArgs) -> Result<ExitCode> {
-    let types = types(&args.trace, &args.files, args.nodes.as_ref())?;
+    let files = kept(&args.trace, &args.files)?;
+    let types = types(&args.trace, &files, args.nodes.as_ref())?;
     let options = args.trace.options(types.clone());
-    let (mut known, mut account) = (Vec::new(), MappingReport::default());
-    // A trace that lists its nodes keeps them. A pipe can be read only once.
-    if let Some(given) = &args.nodes {
-        known = given.read(&mut account, &options)?;
-    } else if args.files[0].is_file() {
-        let source = Source::open(&args.files[0]).map_err(explain)?;
-        known = listed(source, &mut account, &options).unwrap_or_default();
-    }
-    let mut workload = args.trace.open(&args.files, types.clone())?;
+    let mut account = MappingReport::default();
+    // What is wrong with the file as a whole is found here.
+    let mut workload = jobs(&args.trace, &files, types.clone())?;
+    // A trace that lists its nodes keeps them.
+    let known = match &args.nodes {
+        Some(given) => given.read(&mut account, &options)?,
+        None => listed(sources(&files)?, &mut account, &options)?,
+    };
     let jobs = args.out.write(&types, &known, workload.as_mut())?;
     let mut report = workload.report();
     report.add_counts(&account);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Codes of refusals in these recordings that the original does not share; `docs/DIFFERENCES.md`
 /// has their reasons.
-const DELIBERATE: [&str; 11] = [
+const DELIBERATE: [&str; 12] = [
     "E_DIGITS",
     "E_MAX_QUEUES",
     "E_NAN",
@@ -18,6 +18,7 @@ const DELIBERATE: [&str; 11] = [
     "KILL_AT_ONCE",
     "LIMITS_RESTORED",
     "REFRESH_HALF_APPLIED",
+    "SECOND_CHILD",
     "STALE_PARTITION_LISTS",
     "W_MODE_AT_REFRESH",
 ];
@@ -51,7 +52,7 @@ fn every_recording_of_the_repository_is_repeated() {
     let failed: Vec<&Value> = lines.iter().filter(failed).collect();
     assert_eq!(failed, Vec::<&Value>::new());
     assert!(output.status.success());
-    let expected = serde_json::json!({"passed": 2353, "failed": 0, "deliberate": 17});
+    let expected = serde_json::json!({"passed": 2356, "failed": 0, "deliberate": 19});
     assert_eq!(sum, expected);
     for line in lines.iter().filter(|line| !line["deliberate"].is_null()) {
         let code = line["deliberate"].as_str().unwrap();

@@ -167,8 +167,15 @@ impl Admission {
                 (Some(place), path)
             }
         };
-        let default = default_priority(&path);
-        let mut priority = self.priority(&wish.caller, &path, wish.priority, default)?;
+        let queue = placement.as_ref().map_or_else(
+            || wish.queue.to_owned(),
+            |place| place.recorded_queue(wish.queue),
+        );
+        // As RMAppManager.createAndPopulateNewRMApp: the queue that the recorded name stands for,
+        // which another leaf of the same name may take from the placement.
+        let recorded = full_path(queues, &queue);
+        let default = default_priority(&recorded);
+        let mut priority = self.priority(&wish.caller, &recorded, wish.priority, default)?;
         if !self.may_submit(&wish.caller, &path, queues) {
             return Err(AdmissionRefusal::Submit {
                 user: wish.caller.user.to_owned(),
@@ -178,10 +185,6 @@ impl Admission {
         if let Some(mapped) = self.workflows.priority(wish.tags, &path) {
             priority = self.priority(&wish.caller, &path, Some(mapped), default)?;
         }
-        let queue = placement.as_ref().map_or_else(
-            || wish.queue.to_owned(),
-            |place| place.recorded_queue(wish.queue),
-        );
         Ok(Admitted {
             placement,
             queue,

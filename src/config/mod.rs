@@ -90,6 +90,7 @@ pub use mapping::{
 };
 pub use origin::{EffectiveValue, Origin, ValueSource, effective_values, value_source};
 pub use properties::Properties;
+pub use resource_types::is_type_name;
 pub use settings_json::{float, queue_json, scheduler_json};
 pub use source::PropertySource;
 pub use xml::read;

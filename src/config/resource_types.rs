@@ -234,7 +234,7 @@ fn name_fault(name: &str) -> Option<Fault> {
             message,
             "remove it from the list; its bounds need no declaration",
         )
-    } else if is_name(name) {
+    } else if is_type_name(name) {
         return None;
     } else {
         let message = format!("`{}` cannot be the name of a resource type", clip(name));
@@ -306,9 +306,10 @@ fn mandatory(look: &Look<'_>, name: &str, short: &str, defaults: [i64; 2]) -> De
     }
 }
 
-/// Whether a type may have the name.
+/// Whether a resource type may have the name.
 // As ResourceUtils.RESOURCE_NAME_PATTERN.
-fn is_name(name: &str) -> bool {
+#[must_use]
+pub fn is_type_name(name: &str) -> bool {
     let (space, own) = match name.split_once('/') {
         Some((space, own)) => (Some(space), own),
         None => (None, name),
@@ -339,12 +340,12 @@ mod tests {
             "1/a",
             "gpu-",
         ] {
-            assert!(is_name(sound), "{sound}");
+            assert!(is_type_name(sound), "{sound}");
         }
         for not in [
             "2gpu", "", "a/b/c", "-a/b", "a-/b", "a..b/c", "/a", "a/", "a b", "_a", "ä", "a/2b",
         ] {
-            assert!(!is_name(not), "{not}");
+            assert!(!is_type_name(not), "{not}");
         }
     }
 }

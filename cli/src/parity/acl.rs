@@ -111,7 +111,7 @@ impl Access {
             let mut actual = answer(&mut scene, &check.question);
             let wanted = demands(&check.expect, &mut actual);
             let found = differences(&wanted, &actual);
-            let verdict = Verdict::of_step(i, check.input.clone(), found);
+            let verdict = scene.verdict(i, check.input.clone(), found);
             if !verdict.passed() {
                 return Ok(verdict);
             }

@@ -73,7 +73,7 @@ impl Mapping {
                 with_priority: false,
             });
             let wanted = demands(&submission.expect, &mut actual);
-            let verdict = Verdict::of_step(i, submission.shown(), differences(&wanted, &actual));
+            let verdict = scene.verdict(i, submission.shown(), differences(&wanted, &actual));
             if !verdict.passed() {
                 return Ok(verdict);
             }

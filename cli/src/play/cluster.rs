@@ -13,6 +13,7 @@ use capsched::queue::Mends;
 use capsched::simulator::{NodeLine, Random, ResourceTypes};
 
 use super::origin::Origin;
+use crate::check::STANDARD_INPUT;
 use crate::output::{MOST_OF_A_KIND, Problem, more_of_a_kind, note};
 
 /// Everything that a run needs beside its trace.
@@ -144,7 +145,12 @@ pub(crate) fn refused(report: &Report) -> anyhow::Error {
     // What a command made up is no file that could be checked.
     let advice = file.filter(|file| !file.name.starts_with('('));
     let advice = advice.map_or_else(String::new, |file| {
-        format!("; `capsched check {}` prints everything", file.name)
+        let file = if file.name == STANDARD_INPUT {
+            "-"
+        } else {
+            &file.name
+        };
+        format!("; `capsched check {file}` prints everything")
     });
     anyhow::Error::new(Problem(format!(
         "{place}the configuration is refused: {first}{advice}"

@@ -9,6 +9,7 @@ use capsched::simulator::{LeftJob, Refusal};
 use serde_json::{Value, json};
 
 use super::figures::grouped;
+use super::origin::{Origin, SettingSource};
 
 /// Columns of a terminal that nobody has widened.
 pub(crate) const WIDTH: usize = 80;
@@ -21,6 +22,10 @@ pub(crate) struct Left {
     containers: u64,
     jobs: u64,
     example: String,
+    /// The leaf of the example; nothing for refusals.
+    queue: String,
+    /// Where the value of the setting that decided comes from.
+    set_by: Option<SettingSource>,
 }
 
 /// What became of work that has no place.
@@ -54,26 +59,27 @@ pub(crate) fn left(
         waits.iter().map(|(app, waits)| (*app, waits)).collect();
     for job in jobs {
         let waits = reasons.get(&job.app).map_or(&[][..], |waits| waits);
+        let name = (&*job.name, &*job.queue);
         let mut rest = job.waiting;
         for wait in waits {
             let containers = wait.containers.min(rest);
             rest -= containers;
-            add(
-                &mut all,
-                Fate::Waiting,
-                &wait.finding,
-                containers,
-                &job.name,
-            );
+            add(&mut all, Fate::Waiting, &wait.finding, containers, name);
         }
         let late = Finding::new(Reason::NotYetEvaluated, "the run ended before".to_owned());
-        add(&mut all, Fate::Waiting, &late, rest, &job.name);
+        add(&mut all, Fate::Waiting, &late, rest, name);
         let first = waits.iter().min_by_key(|wait| wait.finding.reason);
         let behind = first.map_or(late, |wait| wait.finding.clone());
-        add(&mut all, Fate::NotAsked, &behind, job.not_asked, &job.name);
+        add(&mut all, Fate::NotAsked, &behind, job.not_asked, name);
     }
     let failed = Finding::new(Reason::InvalidRequest, "their jobs failed".to_owned());
-    add(&mut all, Fate::NotAsked, &failed, failed_not_asked, "");
+    add(
+        &mut all,
+        Fate::NotAsked,
+        &failed,
+        failed_not_asked,
+        ("", ""),
+    );
     all.sort_by_key(|left| (std::cmp::Reverse(left.containers), left.fate));
     all
 }
@@ -85,10 +91,18 @@ fn of_refusal(refusal: &Refusal) -> Left {
         containers: refusal.containers,
         jobs: refusal.jobs,
         example: refusal.example.clone(),
+        queue: String::new(),
+        set_by: None,
     }
 }
 
-fn add(all: &mut Vec<Left>, fate: Fate, finding: &Finding, containers: u64, job: &str) {
+fn add(
+    all: &mut Vec<Left>,
+    fate: Fate,
+    finding: &Finding,
+    containers: u64,
+    (job, queue): (&str, &str),
+) {
     if containers == 0 {
         return;
     }
@@ -108,10 +122,28 @@ fn add(all: &mut Vec<Left>, fate: Fate, finding: &Finding, containers: u64, job:
         containers,
         jobs: u64::from(!job.is_empty()),
         example: job.to_owned(),
+        queue: queue.to_owned(),
+        set_by: None,
     });
 }
 
 impl Left {
+    /// The entry with the place of its setting.
+    pub(crate) fn placed(self, origin: &Origin) -> Self {
+        let set_by = self.finding.property.as_deref();
+        let set_by = set_by.and_then(|property| origin.source(property, &self.queue));
+        Self { set_by, ..self }
+    }
+
+    /// The setting that decided, with value and place.
+    fn setting(&self) -> Option<String> {
+        let property = self.finding.property.as_ref()?;
+        Some(match &self.set_by {
+            Some(source) => source.text(property),
+            None => format!("{property} (default)"),
+        })
+    }
+
     /// The entry as JSON.
     pub(crate) fn to_json(&self) -> Value {
         json!({
@@ -119,6 +151,7 @@ impl Left {
             "reason": self.finding.reason.token(),
             "tier": self.finding.reason.tier(),
             "property": self.finding.property,
+            "set_by": self.set_by.as_ref().map(SettingSource::place_json),
             "containers": self.containers,
             "jobs": self.jobs,
             "example": self.example,
@@ -161,8 +194,8 @@ pub(crate) fn block(title: &str, all: &[Left], rows: usize) -> String {
             name => format!("job {}: ", name.escape_debug()),
         };
         out.push_str(&wrapped(&format!("{job}{}", left.finding.detail), 21));
-        if let Some(property) = &left.finding.property {
-            out.push_str(&wrapped(&format!("set by {property}"), 21));
+        if let Some(setting) = left.setting() {
+            out.push_str(&wrapped(&format!("set by {setting}"), 21));
         }
     }
     if all.len() > rows {
@@ -238,7 +271,7 @@ mod tests {
         );
         let text = block("left", &all, 1);
         assert!(text.contains("waiting: USER_LIMIT"), "{text}");
-        assert!(text.contains("set by yarn.scheduler.capacity.root.a.x"));
+        assert!(text.contains("set by yarn.scheduler.capacity.root.a.x (default)"));
         assert!(text.contains("and 3 more"), "{text}");
     }
 

@@ -39,5 +39,5 @@ pub(crate) use preemption::Preemption;
 pub(crate) use run::{Row, Scene, Timing, progress};
 pub(crate) use saturated::{Saturated, saturated_table};
 pub(crate) use table::table;
-pub(crate) use trace::{Trace, TraceArgs, explain};
+pub(crate) use trace::{Trace, TraceArgs, TraceFile, explain};
 pub(crate) use verdict::{Column, spread, spread_json, verdict};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use capsched::api::ResourceVector;
-use capsched::simulator::import::{DeclaredTypes, ImportOptions, Source, node_list};
+use capsched::simulator::import::{DeclaredTypes, ImportOptions, Source, node_lists};
 use capsched::simulator::{MappingReport, NodeLine, ResourceTypes};
 
 use super::trace::explain;
@@ -179,22 +179,33 @@ impl NodeSource {
             Self::Equal(equal) => equal.lines(&options.types),
             Self::File(path) => {
                 let source = Source::open(path).map_err(explain)?;
-                listed(source, account, options)
+                let nodes = listed([source], account, options)?;
+                some(nodes, &path.to_string_lossy())
             }
         }
     }
 }
 
-/// The nodes of a list.
+/// What to do where nodes are missing, or a list of them is broken.
+const ADVICE: &str = "name a file with nodes by --nodes FILE, or --nodes 100x64GiB,32vcores";
+
+/// Nodes, unless there are none where a file should list some.
+pub(crate) fn some(nodes: Vec<NodeLine>, file: &str) -> Result<Vec<NodeLine>> {
+    if nodes.is_empty() {
+        let problem = format!("{file}: the file lists no nodes; {ADVICE}");
+        return Err(anyhow::Error::new(Problem(problem)));
+    }
+    Ok(nodes)
+}
+
+/// The nodes of some lists, each once.
 pub(crate) fn listed(
-    source: Source,
+    sources: impl IntoIterator<Item = Source>,
     account: &mut MappingReport,
     options: &ImportOptions,
 ) -> Result<Vec<NodeLine>> {
-    let (lines, own) = node_list(source, options).map_err(|error| {
-        let advice = "name a file with nodes by --nodes FILE, or --nodes 100x64GiB,32vcores";
-        anyhow::Error::new(Problem(format!("{error}; {advice}")))
-    })?;
+    let (lines, own) = node_lists(sources, options)
+        .map_err(|error| anyhow::Error::new(Problem(format!("{error}; {ADVICE}"))))?;
     account.add_counts(&own);
     Ok(lines)
 }

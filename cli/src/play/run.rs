@@ -18,6 +18,7 @@ use super::cluster::Cluster;
 use super::figures::grouped;
 use super::left::{Left, left};
 use super::measured::{Engine, Measured};
+use super::origin::Origin;
 use super::outcome::Outcome;
 use super::preemption::Account;
 
@@ -262,7 +263,7 @@ impl Row {
         report.mapping = trace.facts.mapping.clone();
         bar.finish_and_clear();
         self.note_end(&report, wall_ns);
-        let left = left_work(&mut driver, &report);
+        let left = left_work(&mut driver, &report, &cluster.origin);
         let engine = driver.scheduler();
         let conflicts = engine.conflicts();
         self.explain_starvation(cluster, &conflicts, report.counts.waiting);
@@ -291,12 +292,13 @@ fn account(cluster: &Cluster, engine: &Measured) -> Option<Account> {
 }
 
 /// What the run refused or left, by reason.
-fn left_work(driver: &mut Driver<Measured>, report: &RunReport) -> Vec<Left> {
+fn left_work(driver: &mut Driver<Measured>, report: &RunReport, origin: &Origin) -> Vec<Left> {
     let jobs = driver.left();
     let open: u64 = jobs.iter().map(|job| job.not_asked).sum();
     let failed = report.counts.not_asked - open;
     let waits = driver.scheduler().waiting();
-    left(&report.refusals, &jobs, &waits, failed)
+    let all = left(&report.refusals, &jobs, &waits, failed).into_iter();
+    all.map(|left| left.placed(origin)).collect()
 }
 
 /// A bar for the jobs of a run on standard error; nothing unless that is a terminal.

@@ -9,16 +9,17 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use capsched::simulator::import::{
-    DeclaredTypes, Format, ImportOptions, MAX_INFLATED, Source, declared_types, merged, open,
-    ordered, types_in_head,
+    DeclaredTypes, Format, ImportOptions, MAX_INFLATED, Source, declared_types, merged, ordered,
+    types_in_head,
 };
 use capsched::simulator::{
-    Duplicates, Job, MapRules, MappingReport, OrderSettings, ResourceTypes, Sorting, TraceError,
-    TraceErrorKind, Workload,
+    Duplicates, Job, MapRules, MappingReport, NodeLine, OrderSettings, ResourceTypes, Sorting,
+    TraceError, TraceErrorKind, Workload,
 };
 use rayon::prelude::*;
 use tempfile::NamedTempFile;
 
+use super::nodes::{listed, some};
 use crate::output::{Nothing, Problem};
 
 /// Arguments about a trace.
@@ -76,13 +77,17 @@ impl TraceArgs {
         }
     }
 
-    /// Opens files as one stream of jobs.
-    pub(crate) fn open(
-        &self,
-        files: &[PathBuf],
-        types: ResourceTypes,
-    ) -> Result<Box<dyn Workload + Send>> {
-        open(files, self.format, &self.options(types), &self.order()).map_err(explain)
+    /// A file that can be read again. A pipe is played through first, so that what is no trace ends early.
+    pub(crate) fn keep(&self, path: &Path) -> Result<TraceFile> {
+        let (file, source) = TraceFile::open(path).map_err(explain)?;
+        if file.kept.is_some() {
+            let options = self.options(ResourceTypes::default());
+            let jobs = ordered(source, self.format, &options, &self.order()).map_err(explain)?;
+            for job in jobs {
+                job.map_err(explain)?;
+            }
+        }
+        Ok(file)
     }
 
     /// Opens files for a run, and finds the resource types that they name.
@@ -136,7 +141,7 @@ pub(crate) struct Looked {
 
 /// A file of a trace, or what was read from a pipe.
 #[derive(Debug)]
-struct TraceFile {
+pub(crate) struct TraceFile {
     path: PathBuf,
     /// The bytes of a pipe, for the second time they are wanted.
     kept: Option<NamedTempFile>,
@@ -149,21 +154,13 @@ impl TraceFile {
             path: path.to_owned(),
             kept,
         };
-        let about = std::fs::metadata(path);
-        let piped = path == Path::new("-");
-        if piped || about.is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        if is_pipe(path) {
             let name = shown(path);
             let fail = |error: std::io::Error| TraceError::io(&(*name).into(), 0, &error);
             let kept = NamedTempFile::new().map_err(fail)?;
-            let into = kept.reopen().map_err(fail)?;
-            let from: Box<dyn Read + Send> = if piped {
-                Box::new(std::io::stdin())
-            } else {
-                Box::new(File::open(path).map_err(fail)?)
-            };
             let pipe = Kept {
-                from,
-                into: BufWriter::new(into),
+                from: open_pipe(path).map_err(fail)?,
+                into: BufWriter::new(kept.reopen().map_err(fail)?),
             };
             let source = Source::of(&name, Box::new(pipe), MAX_INFLATED)?;
             return Ok((own(Some(kept)), source));
@@ -171,8 +168,8 @@ impl TraceFile {
         Ok((own(None), Source::open(path)?))
     }
 
-    /// Opens it again.
-    fn again(&self) -> Result<Source, TraceError> {
+    /// Opens it from its start.
+    pub(crate) fn again(&self) -> Result<Source, TraceError> {
         let Some(kept) = &self.kept else {
             return Source::open(&self.path);
         };
@@ -181,6 +178,19 @@ impl TraceFile {
         let file = file.map_err(|error| TraceError::io(&(*name).into(), 0, &error))?;
         Source::of(&name, Box::new(file), MAX_INFLATED)
     }
+}
+
+/// Whether a path can be read only once.
+fn is_pipe(path: &Path) -> bool {
+    let about = std::fs::metadata(path);
+    path == Path::new("-") || about.is_ok_and(|about| !about.is_file() && !about.is_dir())
+}
+
+fn open_pipe(path: &Path) -> std::io::Result<Box<dyn Read + Send>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::stdin()));
+    }
+    Ok(Box::new(File::open(path)?))
 }
 
 /// A path for messages.
@@ -304,12 +314,17 @@ impl Trace {
         Self::new(vec![facts], open)
     }
 
-    /// The first file from its start, for the nodes that it lists.
-    pub(crate) fn first_file(&self) -> Result<Source> {
-        let Some(file) = self.files.first() else {
-            anyhow::bail!("the trace has no file");
-        };
-        file.again().map_err(explain)
+    /// The nodes that its files list.
+    pub(crate) fn nodes(
+        &self,
+        account: &mut MappingReport,
+        options: &ImportOptions,
+    ) -> Result<Vec<NodeLine>> {
+        let sources = self.files.iter().map(TraceFile::again);
+        let sources: Result<Vec<Source>, TraceError> = sources.collect();
+        let nodes = listed(sources.map_err(explain)?, account, options)?;
+        let first = self.files.first();
+        some(nodes, &first.map_or("".into(), |file| shown(&file.path)))
     }
 
     /// The jobs by time, from the first one on.

@@ -138,12 +138,29 @@ impl Format {
 
 /// What is wrong with a JSON array whose inside begins like this.
 fn of_array(inner: &str) -> String {
+    if inner.trim_start().starts_with(']') {
+        return "an empty JSON array".to_owned();
+    }
     let of = match of_text(inner.trim_start()) {
         Some(format) if inner.trim_start().starts_with('{') => format!("{format} objects"),
+        _ if ["{\"node\"", "{\"job\""]
+            .iter()
+            .any(|own| dense(inner).starts_with(own)) =>
+        {
+            "native objects".to_owned()
+        }
         _ if inner.contains("\"nodes\"") => "lists of nodes".to_owned(),
         _ => "objects of no known format".to_owned(),
     };
     format!("a JSON array of {of}; they have to follow each other without brackets and commas")
+}
+
+/// The beginning of a text without blanks.
+fn dense(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_whitespace())
+        .take(16)
+        .collect()
 }
 
 fn of_text(head: &str) -> Option<Format> {
@@ -270,6 +287,8 @@ mod tests {
             ("[{\"job.tasks\":[]}]", "sls objects"),
             ("\n[\n {\"jobID\":1}]", "rumen objects"),
             ("[{\"rack\":1,\"nodes\":[]}]", "lists of nodes"),
+            ("[{\"capsched\":\"trace\"}]", "native objects"),
+            ("[ { \"node\" : {}}]", "native objects"),
             ("[1, 2]", "objects of no known format"),
         ] {
             let error = Format::detect(&mut Source::text("t", text)).unwrap_err();

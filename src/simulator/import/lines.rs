@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read};
 
 use super::source::Source;
-use crate::simulator::workload::{FileName, TraceError, TraceErrorKind};
+use crate::simulator::workload::{FileName, MappingReport, TraceError, TraceErrorKind};
 
 /// Longest line, record or line of JSON, in bytes.
 pub const MAX_LINE: usize = 1 << 20;
@@ -103,6 +103,20 @@ impl Lines {
     }
 }
 
+/// The columns of a header, each once.
+fn column_names(header: &str) -> Result<Vec<&str>, String> {
+    let names: Vec<&str> = header.split(',').map(column_name).collect();
+    if names.len() == 1 && header.contains([';', '\t']) {
+        return Err("the fields of the header are not separated by commas".to_owned());
+    }
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) {
+            return Err(format!("column `{name}` appears twice"));
+        }
+    }
+    Ok(names)
+}
+
 /// The name of a column, without blanks and quotes around it.
 pub(super) fn column_name(field: &str) -> &str {
     let name = field.trim();
@@ -124,6 +138,8 @@ pub(super) struct Records {
     text: String,
     /// End of each field within `text`.
     ends: Vec<usize>,
+    /// Columns that nobody asked for.
+    unused: Vec<String>,
 }
 
 impl Records {
@@ -136,29 +152,21 @@ impl Records {
         let mut lines = Lines::new(source);
         let header = lines.next_line()?.unwrap_or_default().to_owned();
         let bad = |message: String| {
-            Err(
-                TraceError::new(TraceErrorKind::BadFile, &lines.file, 1, message)
-                    .with_value(&header),
-            )
+            TraceError::new(TraceErrorKind::BadFile, &lines.file, 1, message).with_value(&header)
         };
-        let names: Vec<&str> = header.split(',').map(column_name).collect();
-        if names.len() == 1 && header.contains([';', '\t']) {
-            return bad("the fields of the header are not separated by commas".to_owned());
-        }
-        for (index, name) in names.iter().enumerate() {
-            if names[..index].contains(name) {
-                return bad(format!("column `{name}` appears twice"));
-            }
-        }
+        let names = column_names(&header).map_err(bad)?;
         let find = |name: &str| names.iter().position(|known| *known == name);
         let mut places = [0; R];
         for (place, name) in places.iter_mut().zip(required) {
             match find(name) {
                 Some(index) => *place = index,
-                None => return bad(format!("column `{name}` is missing")),
+                None => return Err(bad(format!("column `{name}` is missing"))),
             }
         }
         let width = names.len();
+        let wanted = |name: &&&str| required.contains(*name) || optional.contains(*name);
+        let unused = names.iter().filter(|name| !wanted(name));
+        let unused = unused.map(|name| (*name).to_owned()).collect();
         let optional = optional.map(find);
         let records = Self {
             lines,
@@ -166,8 +174,16 @@ impl Records {
             line: 1,
             text: String::new(),
             ends: Vec::new(),
+            unused,
         };
         Ok((records, places, optional))
+    }
+
+    /// Notes the columns that are not used.
+    pub(super) fn note_unused(&self, account: &mut MappingReport) {
+        for name in &self.unused {
+            account.ignore(&format!("column {name}"));
+        }
     }
 
     /// Moves to the next record that is not blank; false at the end.

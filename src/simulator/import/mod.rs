@@ -30,7 +30,7 @@ pub use dynoyarn::dynoyarn;
 pub use format::Format;
 pub use lines::MAX_LINE;
 pub use native::{NativeWriter, native};
-pub use nodes::{node_list, nodes};
+pub use nodes::{node_list, node_lists, nodes};
 pub use objects::MAX_OBJECT;
 pub use openb::openb;
 pub use rumen::rumen;

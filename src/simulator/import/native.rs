@@ -13,7 +13,8 @@ use super::context::{
 };
 use super::lines::{Lines, MAX_LINE};
 use super::source::Source;
-use crate::api::{GangAsk, ResourceVector};
+use crate::api::{GangAsk, MAX_TYPES, ResourceVector};
+use crate::config::is_type_name;
 use crate::simulator::workload::{
     GangTerms, Job, MappingReport, NodeLine, ResourceTypes, Run, TaskGroup, TraceError,
     TraceErrorKind, Workload,
@@ -23,6 +24,7 @@ use crate::simulator::workload::{
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Header {
     capsched: String,
     version: u32,
@@ -123,11 +125,29 @@ pub(super) struct NativeLines {
 }
 
 /// The types that a header names beside memory and vcores; none when it is no header.
-pub(super) fn declared(first: &str) -> Vec<String> {
+///
+/// # Errors
+///
+/// A name that no type may have, one that stands twice, or too many of them.
+pub(super) fn declared(first: &str) -> Result<Vec<String>, String> {
     let types = serde_json::from_str::<Header>(first.trim_start_matches('\u{feff}'));
     let types = types.map(|header| header.types).unwrap_or_default();
+    for (i, name) in types.iter().enumerate() {
+        if !is_type_name(name) {
+            let name = name.escape_debug();
+            return Err(format!("`{name}` cannot be the name of a resource type"));
+        }
+        if types[..i].contains(name) {
+            return Err(format!("the header names the resource type `{name}` twice"));
+        }
+    }
+    if types.len() > MAX_TYPES {
+        return Err(format!(
+            "the header names more than {MAX_TYPES} resource types"
+        ));
+    }
     let basic = |name: &String| matches!(name.as_str(), "memory" | "memory-mb" | "vcores");
-    types.into_iter().filter(|name| !basic(name)).collect()
+    Ok(types.into_iter().filter(|name| !basic(name)).collect())
 }
 
 /// The jobs as a workload; lines that describe nodes are skipped.
@@ -149,8 +169,14 @@ impl NativeLines {
         let bad = |message: &str| {
             TraceError::new(TraceErrorKind::BadFile, &lines.file, 1, message).with_value(&first)
         };
-        let header: Header = serde_json::from_str(&first)
-            .map_err(|_| bad("the first line is not the header of a capsched trace"))?;
+        let header: Header = serde_json::from_str(&first).map_err(|error| {
+            let placed = TraceError::json(TraceErrorKind::BadFile, &lines.file, 1, &error);
+            let what = "the first line is not the header of a capsched trace";
+            TraceError {
+                message: format!("{what}: {}", placed.message),
+                ..placed
+            }
+        })?;
         if header.capsched != "trace" || header.version != VERSION {
             return Err(bad("the trace is of another kind or version than 1"));
         }

@@ -1,6 +1,6 @@
 //! The nodes of a trace: a list of nodes in a file of its own, or what a trace of jobs lists.
 
-use serde_json::{Map, Value};
+use serde_json::{Map as JsonMap, Value};
 
 use super::context::{Context, ImportOptions, amount, json_at, json_text, split_host, whole};
 use super::format::Format;
@@ -11,7 +11,7 @@ use super::rumen::LoggedJob;
 use super::source::Source;
 use super::swf;
 use crate::api::ResourceVector;
-use crate::id::Set;
+use crate::id::{Map, Set};
 use crate::simulator::workload::{MappingReport, NodeLine, TraceError, TraceErrorKind};
 
 /// Most nodes of a cluster.
@@ -31,14 +31,54 @@ const PER_RACK: u64 = 40;
 ///
 /// When the source cannot be read, holds a bad node, names one twice, or lists no nodes.
 pub fn nodes(source: Source, options: &ImportOptions) -> Result<Vec<NodeLine>, TraceError> {
-    Ok(node_list(source, options)?.0)
+    let file = source.name.clone();
+    let (nodes, _) = node_list(source, options)?;
+    if nodes.is_empty() {
+        let message = "the file lists no nodes";
+        return Err(TraceError::new(TraceErrorKind::BadFile, &file, 0, message));
+    }
+    Ok(nodes)
 }
 
-/// The same with the account: sizes that were filled in, keys that are not used.
+/// The nodes of several sources, each host once. One that a later source describes otherwise is as the
+/// first says, and the account names it as lost.
 ///
 /// # Errors
 ///
-/// As [`nodes`].
+/// As [`node_list`] of each, and when there are too many.
+pub fn node_lists(
+    sources: impl IntoIterator<Item = Source>,
+    options: &ImportOptions,
+) -> Result<(Vec<NodeLine>, MappingReport), TraceError> {
+    let (mut all, mut account) = (Vec::<NodeLine>::new(), MappingReport::new("nodes"));
+    let mut places = Map::default();
+    for source in sources {
+        let file = source.name.clone();
+        let (nodes, own) = node_list(source, options)?;
+        account.add_counts(&own);
+        for node in nodes {
+            match places.get(&node.host).map(|place: &usize| &all[*place]) {
+                None => {
+                    places.insert(node.host.clone(), all.len());
+                    all.push(node);
+                }
+                Some(known) if *known == node => {}
+                Some(_) => account.lose(&format!("node {} as {file} has it", node.host)),
+            }
+        }
+        if all.len() > MAX_NODES {
+            let message = "more than 1000000 nodes";
+            return Err(TraceError::new(TraceErrorKind::BadFile, &file, 0, message));
+        }
+    }
+    Ok((all, account))
+}
+
+/// The nodes of a source, or none, with the account: sizes that were filled in, keys that are not used.
+///
+/// # Errors
+///
+/// When the source cannot be read, holds a bad node, or names one twice.
 pub fn node_list(
     mut source: Source,
     options: &ImportOptions,
@@ -50,7 +90,7 @@ pub fn node_list(
     // Where each node stands, in formats that name nodes one by one.
     let mut lines = Vec::new();
     let found = if first.split(',').any(|field| column_name(field) == "sn") {
-        openb_nodes(source, options, &mut lines)?
+        openb_nodes(source, options, &mut account, &mut lines)?
     } else if head.contains("\"nodes\"") && !head.contains("\"job.tasks\"") {
         sls_objects(source, options, &mut account, &mut lines)?
     } else {
@@ -63,9 +103,6 @@ pub fn node_list(
         }
     };
     let fail = |message: &str| TraceError::new(TraceErrorKind::BadFile, &file, 0, message);
-    if found.is_empty() {
-        return Err(fail("the file lists no nodes"));
-    }
     if found.len() > MAX_NODES {
         return Err(fail("more than 1000000 nodes"));
     }
@@ -83,10 +120,12 @@ pub fn node_list(
 fn openb_nodes(
     source: Source,
     options: &ImportOptions,
+    account: &mut MappingReport,
     lines: &mut Vec<u64>,
 ) -> Result<Vec<NodeLine>, TraceError> {
     let (mut records, [name, cpu, memory, gpu], [model]) =
         Records::new(source, ["sn", "cpu_milli", "memory_mib", "gpu"], ["model"])?;
+    records.note_unused(account);
     let mut nodes = Vec::new();
     while nodes.len() <= MAX_NODES && records.advance()? {
         let value = |index: usize, what: &str| {
@@ -99,15 +138,11 @@ fn openb_nodes(
             value(memory, "memory_mib")?,
             value(cpu, "cpu_milli")? / 1000,
         ]);
-        let gpus = value(gpu, "gpu")?;
-        if let Some(index) = options.types.index_of("gpu-milli") {
-            size.set(index, gpus.saturating_mul(1000));
-        } else if let Some(index) = options.types.index_of("yarn.io/gpu") {
-            size.set(index, gpus);
-        }
-        let model = model.map(|index| records.field(index));
-        let model = model.filter(|model| !model.is_empty());
-        let attribute = model.map(|model| ("gpu-model".to_owned(), model.to_owned()));
+        add_gpus(&mut size, value(gpu, "gpu")?, options);
+        let model = model.map_or("", |index| records.field(index));
+        let attribute = Some(model)
+            .filter(|model| !model.is_empty())
+            .map(|model| ("gpu-model".to_owned(), model.to_owned()));
         nodes.push(NodeLine {
             host: records.field(name).to_owned(),
             rack: rack_of(nodes.len(), PER_RACK),
@@ -118,6 +153,15 @@ fn openb_nodes(
         lines.push(records.line());
     }
     Ok(nodes)
+}
+
+/// Adds GPUs in the unit that the cluster has for them.
+fn add_gpus(size: &mut ResourceVector, gpus: i64, options: &ImportOptions) {
+    if let Some(index) = options.types.index_of("gpu-milli") {
+        size.set(index, gpus.saturating_mul(1000));
+    } else if let Some(index) = options.types.index_of("yarn.io/gpu") {
+        size.set(index, gpus);
+    }
 }
 
 fn rack_of(index: usize, per_rack: u64) -> String {
@@ -150,7 +194,7 @@ fn sls_objects(
     let mut context = Context::new("nodes", options);
     let mut nodes = Vec::new();
     let mut hosts = Hosts::default();
-    while let Some(object) = objects.next_object::<Map<String, Value>>()? {
+    while let Some(object) = objects.next_object::<JsonMap<String, Value>>()? {
         let fail = |message: String| objects.error(message);
         if let Some(generated) = generated(&object, options).map_err(fail)? {
             context.filled_in("nodes", &options.node);
@@ -182,7 +226,7 @@ fn sls_objects(
 
 /// Nodes that a head asks to be generated, in racks as the load simulator spreads them.
 fn generated(
-    object: &Map<String, Value>,
+    object: &JsonMap<String, Value>,
     options: &ImportOptions,
 ) -> Result<Option<Vec<NodeLine>>, String> {
     if let Some(n) = json_at(object, "num.nodes")? {
@@ -205,7 +249,7 @@ fn generated(
 }
 
 fn rack_nodes(
-    object: &Map<String, Value>,
+    object: &JsonMap<String, Value>,
     context: &mut Context,
     into: &mut Vec<NodeLine>,
 ) -> Result<(), String> {

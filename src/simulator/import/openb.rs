@@ -41,11 +41,17 @@ struct Pods {
 /// When the header cannot be read or lacks a column.
 pub fn openb(source: Source, options: &ImportOptions) -> Result<impl Workload + use<>, TraceError> {
     let (records, required, optional) = Records::new(source, REQUIRED, OPTIONAL)?;
+    let mut context = Context::new("openb", options);
+    records.note_unused(&mut context.report);
+    // The phase is an outcome of the other scheduler; rules alone may read it.
+    if optional[2].is_some() && !options.map.uses("pod_phase") {
+        context.report.ignore("column pod_phase");
+    }
     Ok(Imported::new(Pods {
         records,
         required,
         optional,
-        context: Context::new("openb", options),
+        context,
     }))
 }
 

@@ -10,7 +10,7 @@ use super::native::declared;
 use super::objects::Objects;
 use super::sls::OTHER_KEYS;
 use super::source::Source;
-use crate::simulator::workload::TraceError;
+use crate::simulator::workload::{TraceError, TraceErrorKind};
 
 /// Types beside memory and vcores, in the order in which they appear.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ fn add(names: &mut Vec<String>, name: &str) {
 ///
 /// # Errors
 ///
-/// When the beginning of the source cannot be read.
+/// When the beginning of the source cannot be read, or our own format names one that cannot be.
 pub fn declared_types(
     mut source: Source,
     format: Option<Format>,
@@ -80,7 +80,7 @@ pub fn declared_types(
 ///
 /// # Errors
 ///
-/// When they cannot be read.
+/// When they cannot be read, or our own format names one that cannot be.
 pub fn types_in_head(
     source: &mut Source,
     format: Option<Format>,
@@ -98,7 +98,11 @@ pub fn types_in_head(
     };
     match format {
         Some(Format::Openb) => types.offer("gpu-milli"),
-        Some(Format::Native) => types.offered = declared(first),
+        Some(Format::Native) => {
+            types.offered = declared(first).map_err(|message| {
+                TraceError::new(TraceErrorKind::BadFile, &source.name, 1, message)
+            })?;
+        }
         _ => {}
     }
     Ok(types)

@@ -74,6 +74,12 @@ impl MapRules {
         self.rules.is_empty()
     }
 
+    /// Whether a rule reads a field.
+    #[must_use]
+    pub fn uses(&self, field: &str) -> bool {
+        self.rules.iter().any(|rule| rule.field == field)
+    }
+
     /// The first field of a rule that is none of these.
     #[must_use]
     pub fn unknown_field(&self, known: &[&str]) -> Option<&str> {

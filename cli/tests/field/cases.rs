@@ -1,21 +1,4 @@
-//! Kinds of faults that people's traces have (02 and 14 to 19), and refreshes that take effect in part: each rule on several cases of its kind.
-//!
-//! | kind | rule | test |
-//! | --- | --- | --- |
-//! | 02 | places of broken bytes are in JSON, too | `bytes_that_are_no_text_have_a_place_in_json_too` |
-//! | 14 | figures cover the run; a window without length has no rate | `jobs_that_all_come_at_once_have_use_and_no_rate` |
-//! | 15 | refused work is offered, named, and ends with 1 | `refused_work_counts_as_offered_and_has_a_row_with_its_job` |
-//! | 16 | types of a trace are the cluster's; conversions lose nothing unsaid | `types_that_a_trace_declares_are_those_of_the_cluster` |
-//! | 17 | unused keys and filled-in sizes are named | `every_unused_key_and_every_size_filled_in_is_named` |
-//! | 18 | arrays, repeated names, standard input | `arrays_and_repeated_names_are_named_with_the_option_made_for_them`, `a_dash_reads_standard_input_in_every_command_that_takes_a_trace` |
-//! | 19 | what waits has its reason | `work_that_still_waits_has_its_reason_and_what_would_help` |
-//!
-//! Kinds 01 to 09 of configurations are in `tests/config_field`, and 20 is `liveness.rs`.
-#![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "test code")]
-
-#[expect(dead_code, reason = "these tests make their own traces")]
-mod support;
+//! Each rule on cases of its kind, and refreshes that take effect in part.
 
 use std::fs;
 use std::io::Write as _;
@@ -24,30 +7,8 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use support::{captured, command, folder, run};
-
-const NATIVE: &str = r#"{"capsched":"trace","version":1,"types":["memory-mb","vcores"]}"#;
-const NODE: &str = r#"{"node":{"host":"h1","rack":"/r","size":[8192,8]}}"#;
-
-fn written(folder: &Path, name: &str, lines: &[&str]) -> PathBuf {
-    let path = folder.join(name);
-    fs::write(&path, lines.join("\n")).unwrap();
-    path
-}
-
-/// A job of one queue; `size` is that of its tasks, which run for a minute.
-fn job(name: &str, queue: &str, size: &str, count: u32) -> String {
-    format!(
-        r#"{{"job":{{"at_ms":0,"name":"{name}","user":"u","queue":"{queue}","tasks":[{{"size":{size},"count":{count},"priority":20,"run":{{"same":60000}}}}]}}}}"#
-    )
-}
-
-/// The report of a replay, its exit code, and what it said besides.
-fn replayed(trace: &Path, more: &[&str]) -> (i32, Value, String) {
-    let args = [&["replay", "--json", trace.to_str().unwrap()], more].concat();
-    let (code, out, err) = run(&args);
-    (code, serde_json::from_str(&out).unwrap_or_default(), err)
-}
+use super::support::{captured, command, folder, run};
+use super::{NATIVE, NODE, job, replayed, written};
 
 /// The findings of `check --json`, with its exit code.
 fn checked(args: &[&str]) -> (i32, Vec<Value>) {
