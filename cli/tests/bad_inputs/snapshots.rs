@@ -306,7 +306,10 @@ fn calls_that_no_journal_writes_are_refused_with_their_line() {
             "{\"do\":\"add_node\",\"node\":\"n9:1\",\"rack\":\"/r\",\"size\":[1,1,1,1,1,1,1,1,1]}",
             "9 amounts",
         ),
-        ("{\"do\":\"finished\",\"container\":[1]}", "tuple of size 2"),
+        (
+            "{\"do\":\"finished\",\"container\":[1]}",
+            "1 numbers are not a container",
+        ),
         ("{\"do\":\"finish_app\",\"app\":4294967296}", "4294967296"),
         (&one("2147483648"), "2147483648"),
         (&one("1e400"), "number out of range"),

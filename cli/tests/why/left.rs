@@ -13,10 +13,12 @@ const GROUPS: &str = "containers     jobs  what became of them, and why
                      job etl: root.dev uses memory-mb 12288, vcores 12 of at
                      most memory-mb 12288, vcores 12; one container needs
                      memory-mb 1024, vcores 1
-                     set by yarn.scheduler.capacity.root.dev.maximum-capacity
+                     set by yarn.scheduler.capacity.root.dev.maximum-capacity =
+                     60 cs.xml:6
          3        1  refused: QUEUE_NOT_FOUND
                      job lost: there is no queue `root.none`
-                     set by yarn.scheduler.capacity.root.queues
+                     set by yarn.scheduler.capacity.root.queues = prod,dev
+                     cs.xml:2
 ";
 
 /// A trace of which work is left, and the arguments that play it.
