@@ -1,4 +1,23 @@
 //! The runtime: who runs rounds, on which threads. Modes with a committer and proposers, and one without threads.
+//!
+//! # Without threads
+//!
+//! [`Sequential`] carries out every call and every attempt on the caller's thread. Proposal and commit take turns. Runs
+//! repeat exactly, so that it is the basis of recordings, replays and simulation.
+//!
+//! # With threads
+//!
+//! [`Threaded`] is a handle. Behind it are one committer, which alone writes, any number of proposers, and a sorter.
+//!
+//! 1. A call becomes a command in the inbox of the committer (`handles`).
+//! 2. The committer carries out commands and commits batches of proposals in turn (`committer`). It publishes snapshots
+//!    and delivers events.
+//! 3. A proposer decides on a working copy of the newest snapshot and sends batches (`proposer`).
+//! 4. The sorter puts the nodes of a snapshot in order and publishes the index (`nodes`).
+//!
+//! # Cost
+//!
+//! A call waits for the command before it, and at most for one part of a long change (`long_changes`).
 
 mod app_attempts;
 mod attempts;

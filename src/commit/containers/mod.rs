@@ -1,4 +1,23 @@
 //! Containers: records, the lists that name them, and preemption.
+//!
+//! # What
+//!
+//! `store` owns one record for each container and reservation, in a list that grows without moving (`slab`). Applications
+//! and nodes name records by slot: live ones by number (`live`), those that are not fetched by order (`unfetched`), and
+//! those that a node launches or stops at its next report.
+//!
+//! # The life of a container
+//!
+//! 1. A commit adds the record, reserved or allocated (`proposals::sink`).
+//! 2. It is handed to its application by a reply or by the event (`hand_out`).
+//! 3. Its node reports that it was launched.
+//! 4. It ends: released, exited, preempted, expired, or with its node or application (`ending`). Its charges go at once.
+//!    Its space on the node goes when the node reports, where the reference waits for that.
+//! 5. Its slot is free after the call that ended it.
+//!
+//! # Cost
+//!
+//! Placing and ending are a few writes each, whatever the number of containers.
 
 pub(super) mod container;
 pub(super) mod ending;

@@ -1,4 +1,17 @@
 //! The order of the nodes: sorting, publication, and the candidates of each proposer.
+//!
+//! # With threads
+//!
+//! 1. The sorter sorts the nodes of the newest snapshot once in an interval (`sorter`) and publishes the index (`index`).
+//! 2. Each proposer takes the index over and keeps where nodes have room (`node_candidates`).
+//! 3. Where the policy sorts before each use, nodes move in the order with each change (`live_keys`).
+//!
+//! # Without threads
+//!
+//! 1. `live_order` has the nodes of a partition in the order of each policy, renewed where nodes changed.
+//! 2. `walk_order` has the nodes that rounds and heartbeats come to one by one.
+//! 3. `standstill` knows what attempts came to since the last change. Those that surely come to the same are counted and
+//!    not carried out; `kept` does the same for reservations that stay.
 
 pub(super) mod index;
 mod kept;
