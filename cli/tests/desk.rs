@@ -3,30 +3,16 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+#[path = "support/conf_files.rs"]
+mod conf_files;
 mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use conf_files::{conf, json};
 use serde_json::Value;
 use support::{folder, generated, printed, run};
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// A configuration file of the scheduler.
-fn conf(folder: &Path, name: &str, pairs: &[(&str, &str)]) -> String {
-    let property = |(name, value): &(&str, &str)| {
-        format!(
-            "<property><name>yarn.scheduler.capacity.{name}</name><value>{value}</value></property>\n"
-        )
-    };
-    let path = folder.join(name);
-    let text: String = pairs.iter().map(property).collect();
-    fs::write(&path, format!("<configuration>\n{text}</configuration>\n")).unwrap();
-    path.to_str().unwrap().to_owned()
-}
 
 const TREE: [(&str, &str); 4] = [
     ("root.queues", "prod,dev"),

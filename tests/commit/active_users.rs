@@ -223,16 +223,16 @@ fn a_user_who_was_told_another_limit_meanwhile_is_not_told_the_first_again() {
     engine.submit(&master(4, "bob", of(1024, 1))).unwrap();
     engine.beat("h1");
     engine.add_node(&shared).unwrap();
-    let mut told = Vec::new();
+    let mut limits = Vec::new();
     for host in HOSTS {
         engine.beat(host);
-        told.push(last_limit(&engine));
+        limits.push(last_limit(&engine));
     }
     // Bob's record goes and comes back, and nothing else changes for ann.
     engine.finish_app(app(3)).unwrap();
     engine.beat("h1");
-    told.push(last_limit(&engine));
-    assert_eq!(told, [3072, 2048, 2048]);
+    limits.push(last_limit(&engine));
+    assert_eq!(limits, [3072, 2048, 2048]);
 }
 
 /// The memory of the limit that ann was handed last.

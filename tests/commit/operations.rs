@@ -118,9 +118,9 @@ fn every_end_has_a_cause_in_its_event_and_in_the_answer() {
         (4, EndCause::NodeLost),
     ];
     assert_eq!(ends(&mut engine), causes);
-    let mut told: Vec<_> = reply.finished.into_iter().zip(reply.causes).collect();
-    told.extend(answered(&mut engine, APP));
-    assert_eq!(told, causes);
+    let mut ended: Vec<_> = reply.finished.into_iter().zip(reply.causes).collect();
+    ended.extend(answered(&mut engine, APP));
+    assert_eq!(ended, causes);
     let status = causes.map(|(_, cause)| cause.exit_status());
     assert_eq!(status, [None, Some(-106), Some(-100), Some(-100)]);
     assert_eq!(EndCause::Preempted.exit_status(), Some(-102));

@@ -100,7 +100,7 @@ impl Books {
     }
 
     /// Writes down one event, and panics when it cannot follow those before.
-    pub(crate) fn hear(&mut self, event: &Event) {
+    pub(crate) fn receive(&mut self, event: &Event) {
         match event {
             Event::Allocated {
                 container,

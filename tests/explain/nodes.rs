@@ -168,15 +168,21 @@ fn a_placement_constraint_rules_nodes_out() {
     assert!(cluster.helps(1, "add a node"));
 }
 
-#[test]
-fn a_reserved_node_is_kept_from_others() {
-    let mut cluster = cluster(&[], &["n0", "n1"]);
+/// Two nodes with work; application 2 reserved one of them.
+fn reserving(conf: &[(&str, &str)]) -> Cluster {
+    let mut cluster = cluster(conf, &["n0", "n1"]);
     cluster.asks(1, "root.a", "ann", (1, 5));
     cluster.beat_of("n0");
     cluster.asks(4, "root.a", "ann", (1, 7));
     cluster.beat_of("n1");
     cluster.asks(2, "root.a", "ann", (1, 4));
     cluster.beat_of("n0");
+    cluster
+}
+
+#[test]
+fn a_reserved_node_is_kept_from_others() {
+    let mut cluster = reserving(&[]);
     let found = cluster.reason(2, Reason::ReservedOnNode);
     assert!(found.detail.contains("n0:0"), "{found:?}");
     let others = cluster.why(2);
@@ -197,13 +203,7 @@ fn a_reserved_node_is_kept_from_others() {
 fn a_reservation_that_is_not_given_up_names_its_setting() {
     let key = "reservations-continue-look-all-nodes";
     for (value, named) in [("true", false), ("false", true)] {
-        let mut cluster = cluster(&[(key, value)], &["n0", "n1"]);
-        cluster.asks(1, "root.a", "ann", (1, 5));
-        cluster.beat_of("n0");
-        cluster.asks(4, "root.a", "ann", (1, 7));
-        cluster.beat_of("n1");
-        cluster.asks(2, "root.a", "ann", (1, 4));
-        cluster.beat_of("n0");
+        let cluster = reserving(&[(key, value)]);
         let found = cluster.reason(2, Reason::ReservedOnNode);
         let names = found.property.as_ref().map(|name| name.ends_with(key));
         assert_eq!(names, named.then_some(true), "{value}: {found:?}");

@@ -6,7 +6,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a malformed table is a failed test; what further tables held is told"
+    reason = "a malformed table is a failed test; what further tables held is printed"
 )]
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a scene that cannot be set up is a failed test; the number of clusters is told"
+    reason = "a scene that cannot be set up is a failed test; the number of clusters is printed"
 )]
 
 use std::collections::{BTreeMap, BTreeSet};

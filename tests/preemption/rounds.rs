@@ -156,8 +156,8 @@ fn what_is_asked_back_is_told_once_with_the_next_ask() {
     let marks = scene.preempt().marks;
     assert_eq!(marks, [17, 18, 19, 20].map(|number| container(1, number)));
     let first = ApplicationId::new(1);
-    let told = scene.engine.ask(first, &AskCall::default()).unwrap();
-    assert_eq!(told.asked_back, [17, 18, 19, 20]);
+    let reply = scene.engine.ask(first, &AskCall::default()).unwrap();
+    assert_eq!(reply.asked_back, [17, 18, 19, 20]);
     let again = scene.engine.ask(first, &AskCall::default()).unwrap();
     assert_eq!(again.asked_back, [] as [u32; 0]);
 }
@@ -334,13 +334,13 @@ fn a_reservation_that_waits_too_long_is_dropped_and_told() {
     assert_eq!(scene.preempt().dropped, [container(3, 1)]);
     assert_eq!(scene.policy.count(Reason::ReservationTimeout), 1);
     assert_eq!(reserved_on(&scene), [] as [&str; 0]);
-    let told = |event: &Event| match event {
+    let reason_of = |event: &Event| match event {
         Event::Unreserved { reason, .. } => Some(*reason),
         _ => None,
     };
     let events = scene.engine.take_events();
-    let told: Vec<_> = events.iter().filter_map(told).collect();
-    assert_eq!(told, [UnreserveReason::Timeout]);
+    let reasons: Vec<_> = events.iter().filter_map(reason_of).collect();
+    assert_eq!(reasons, [UnreserveReason::Timeout]);
 }
 
 /// The one reason why application 2 waits.

@@ -332,7 +332,7 @@ impl Scheduler {
             self.containers[*c].state = ContainerState::Acquired;
             self.containers[*c].recover = None;
         }
-        let headroom = self.told_headroom(app);
+        let headroom = self.shown_headroom(app);
         let state = &self.apps[&app];
         if changed && (state.unmanaged || state.master.is_some()) {
             self.flag(state.leaf, app, true);
@@ -387,7 +387,7 @@ impl Scheduler {
         while let Some(event) = self.events.pop_front() {
             match event {
                 Event::AttemptAdded(app) => self.ask_for_master(app),
-                Event::Labels(told) => self.labels_told(told),
+                Event::Labels(sent) => self.receive_labels(sent),
                 Event::Allocated(app) => self.take_over_master(app),
                 Event::Clean(c) => {
                     let node = &mut self.nodes[self.containers[c].node];

@@ -110,8 +110,8 @@ impl Scheduler {
     }
 
     /// Running containers stay and their charge moves; a reservation is dropped.
-    pub(crate) fn labels_told(&mut self, told: Option<(NodeIdx, String)>) {
-        if let Some((n, label)) = told
+    pub(crate) fn receive_labels(&mut self, sent: Option<(NodeIdx, String)>) {
+        if let Some((n, label)) = sent
             && self.node_of.contains_key(&self.nodes[n].name)
         {
             let node = self.nodes[n].clone();

@@ -240,7 +240,7 @@ impl Scheduler {
     }
 
     /// What is reported to the application master: the sum over the partitions that it asked for.
-    pub(crate) fn told_headroom(&mut self, app: u64) -> Res {
+    pub(crate) fn shown_headroom(&mut self, app: u64) -> Res {
         let Some((leaf, user)) = self.apps[&app].headroom_of else {
             return self.zero.clone();
         };

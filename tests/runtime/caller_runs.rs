@@ -67,17 +67,17 @@ fn at_rest(engine: &Threaded) {
             return;
         }
     }
-    panic!("the committer never lent itself to its caller");
+    panic!("the committer never ran on the thread of its caller");
 }
 
 /// Reads events until one is found.
-fn told(engine: &Threaded, wanted: impl Fn(&Event) -> bool) {
+fn await_event(engine: &Threaded, wanted: impl Fn(&Event) -> bool) {
     let mut events = Vec::new();
     while !events.iter().any(&wanted) {
         let more = engine
             .await_events(&mut events, Duration::from_mins(1))
             .is_some();
-        assert!(more, "never told; {events:?}");
+        assert!(more, "the event never came; {events:?}");
     }
 }
 
@@ -123,7 +123,7 @@ fn one_container(engine: &Threaded, mode: Mode) {
         let name = "n1:1".parse().unwrap();
         engine.heartbeat(name, NodeReport::AsExpected).unwrap();
     }
-    told(
+    await_event(
         engine,
         |event| matches!(event, Event::Allocated { container, .. } if container.app == app),
     );
@@ -182,7 +182,7 @@ fn a_lifetime_that_a_call_at_rest_began_ends_though_nobody_calls() {
                 let builder = Engine::builder(settings(&lifetime)).mode(mode);
                 let engine = builder.clock(SystemClock::new()).start().unwrap();
                 one_container(&engine, mode);
-                told(&engine, |event| matches!(event, Event::Ended { .. }));
+                await_event(&engine, |event| matches!(event, Event::Ended { .. }));
                 assert_eq!(engine.stop(), EngineEnd::Stopped, "{mode:?}");
             });
         }
@@ -309,7 +309,7 @@ fn calls_at_rest_are_served_once_their_events_are_read() {
         let more = engine
             .await_events(&mut events, Duration::from_mins(1))
             .is_some();
-        assert!(more, "never told; {events:?}");
+        assert!(more, "the event never came; {events:?}");
     }
     assert_eq!(engine.stop(), EngineEnd::Stopped);
 }

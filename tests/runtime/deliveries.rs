@@ -37,11 +37,11 @@ fn each_event_was_told_when_it_happened() {
     }
     clock.advance(Duration::from_nanos(100));
 
-    let (mut events, mut told) = (Vec::new(), Vec::new());
-    engine.append_deliveries(&mut events, &mut told);
+    let (mut events, mut delivered) = (Vec::new(), Vec::new());
+    engine.append_deliveries(&mut events, &mut delivered);
     let mut placed = Vec::new();
     let mut from = 0;
-    for DeliveredEvents { at_ns, end } in told {
+    for DeliveredEvents { at_ns, end } in delivered {
         assert!(from < end, "nothing is no event");
         let here = events[from..end].iter();
         let allocated = |event: &&Event| matches!(event, Event::Allocated { .. });

@@ -51,12 +51,12 @@ fn reports(mode: Mode, together: bool) -> (Vec<Reported>, Vec<Event>, StateView)
         launched: Vec::new(),
         exited: Vec::new(),
     };
-    let told = beat(&nothing);
+    let replied = beat(&nothing);
     let stopped = |i: usize| NodeReport::Exactly {
         launched: Vec::new(),
-        exited: told[i].clone().unwrap_or_default().to_stop,
+        exited: replied[i].clone().unwrap_or_default().to_stop,
     };
-    replies.extend(told.iter().cloned());
+    replies.extend(replied.iter().cloned());
     replies.extend(beat(&stopped));
     let state = engine.state().unwrap();
     engine.quiesce();

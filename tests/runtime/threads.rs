@@ -347,8 +347,8 @@ fn events_that_nobody_made_room_for_are_told_after_the_end() {
         Event::MasterStarted { app, .. } => Some(*app),
         _ => None,
     };
-    let told: Vec<_> = engine.take_events().iter().filter_map(started).collect();
-    assert_eq!(told, apps);
+    let started_apps: Vec<_> = engine.take_events().iter().filter_map(started).collect();
+    assert_eq!(started_apps, apps);
     assert_eq!(engine.take_events(), []);
 }
 

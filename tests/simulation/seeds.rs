@@ -197,7 +197,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    fn hear(&mut self, decision: &Event) {
+    fn receive(&mut self, decision: &Event) {
         match decision {
             Event::Allocated {
                 container,
@@ -326,7 +326,7 @@ fn simulate(mode: Mode, seed: u64) {
     assert_eq!(engine.stop(), EngineEnd::Stopped);
     let mut oracle = Oracle::default();
     for event in &events {
-        oracle.hear(event);
+        oracle.receive(event);
     }
     assert_eq!(oracle.live, BTreeMap::new(), "{mode:?} seed {seed}");
     assert_eq!(oracle.reserved, BTreeMap::new(), "{mode:?} seed {seed}");

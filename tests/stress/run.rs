@@ -137,7 +137,7 @@ fn panics_are_counted(engine: &Threaded, clock: &FaultyClock) {
 /// clients know then, and what was delivered.
 fn meet(engine: &Threaded, plan: &Plan, ending: &Ending, sum: &mut Sum) -> (Known, Vec<Event>) {
     let (over, lost) = (Ending::default(), Arc::<AtomicU64>::default());
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     let known = std::thread::scope(|scope| {
         let (over, lost) = (&over, &lost);
         let clients = CLIENTS.map(|number| {
@@ -151,7 +151,7 @@ fn meet(engine: &Threaded, plan: &Plan, ending: &Ending, sum: &mut Sum) -> (Know
         let mut looks = 0;
         // Received afterwards: were this thread to panic here, the others would wait for a reader.
         while clients.iter().any(|client| !client.is_finished()) {
-            engine.append_events(&mut told);
+            engine.append_events(&mut events);
             looks += 1;
             if plan.stop_after == Some(looks) {
                 ending.announce();
@@ -161,7 +161,7 @@ fn meet(engine: &Threaded, plan: &Plan, ending: &Ending, sum: &mut Sum) -> (Know
             std::thread::yield_now();
         }
         over.announce();
-        told.extend(scene::rest(engine));
+        events.extend(scene::rest(engine));
         for onlooker in onlookers {
             sum.looks += onlooker.join().unwrap();
         }
@@ -169,7 +169,7 @@ fn meet(engine: &Threaded, plan: &Plan, ending: &Ending, sum: &mut Sum) -> (Know
         known.into_iter().fold(Known::default(), Known::with)
     });
     assert_eq!(lost.load(Ordering::SeqCst), 0, "looks without an answer");
-    (known, told)
+    (known, events)
 }
 
 /// One run.
@@ -179,9 +179,9 @@ pub(crate) fn run(plan: Plan) -> Sum {
     let mut engine = plan.start(clock.clone());
     let (mut books, mut sum) = (scene::books(plan.largest()), Sum::default());
     let ending = Ending::default();
-    let (mut known, told) = meet(&engine, &plan, &ending, &mut sum);
+    let (mut known, events) = meet(&engine, &plan, &ending, &mut sum);
     books.know(std::mem::take(&mut known.accepted));
-    hear(&mut books, &told);
+    follow(&mut books, &events);
     if plan.stop_after.is_none() {
         let books = &mut books;
         let engine = &engine;
@@ -200,7 +200,7 @@ pub(crate) fn run(plan: Plan) -> Sum {
     }
     ending.announce();
     assert_eq!(engine.end(), EngineEnd::Stopped);
-    hear(&mut books, &engine.take_events());
+    follow(&mut books, &engine.take_events());
     let last = engine.snapshot();
     let seen = Seen::published(&last);
     books.compare(&seen, Space::Held);
@@ -225,8 +225,8 @@ pub(crate) fn run(plan: Plan) -> Sum {
     }
 }
 
-fn hear(books: &mut Books, told: &[Event]) {
-    for event in told {
-        books.hear(event);
+fn follow(books: &mut Books, events: &[Event]) {
+    for event in events {
+        books.receive(event);
     }
 }

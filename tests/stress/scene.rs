@@ -118,22 +118,22 @@ pub(crate) struct Rests<'a> {
 }
 
 impl Rests<'_> {
-    fn hear(&mut self) {
+    fn receive(&mut self) {
         for event in rest(self.engine) {
-            self.books.hear(&event);
+            self.books.receive(&event);
         }
     }
 
     /// Lets all nodes report, by which the space of what ended is free and others take it; then holds
     /// what is live and what is shown against the books.
     pub(crate) fn check_at_rest(&mut self) {
-        self.hear();
+        self.receive();
         for _ in 0..2 {
             for name in &self.known.nodes {
                 let report = NodeReport::AsExpected;
                 self.engine.heartbeat(name.clone(), report).unwrap();
             }
-            self.hear();
+            self.receive();
         }
         let look = |ledger: &capsched::commit::Ledger| (Seen::live(ledger), containers(ledger));
         let (seen, live) = self.engine.inspect(look).unwrap();

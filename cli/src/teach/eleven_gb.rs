@@ -38,7 +38,7 @@ pub(super) fn lesson() -> Result<Lesson> {
         facts,
         assumed: vec![
             "That A really uses 1 GB is given: a container holds what was allocated, whatever its \
-             program does, and no scheduler is told.",
+             program does, and no scheduler knows.",
             "Each container runs for 10 s, the node beats every second and gets one container a \
              beat; applications are unmanaged. The node has 4 vcores.",
             "Under the default calculator memory alone counts: vcores are allocated but never \

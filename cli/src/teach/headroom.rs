@@ -60,7 +60,7 @@ pub(super) fn lesson() -> Result<Lesson> {
             "What gates allocations in 3.4.2 (\"enforced\") divides what the asking users have, \
              plus 1 GB, instead of the current capacity. It is never above the limit here, and one \
              with it when minimum-user-limit-percent is 100 and one user asks.",
-            "Headroom is what the application is told: enforced limit less use, and no more than \
+            "Headroom is what replies to the application say: enforced limit less use, and no more than \
              the queue and the cluster have left. It is 0 until a pass has reached the queue.",
         ],
     })
@@ -97,7 +97,7 @@ impl Run {
             user: "ann",
             limit: Series::new("user limit: of the current capacity"),
             enforced: Series::new("user limit as enforced by 3.4.2"),
-            headroom: Series::new("headroom as told to ann's application"),
+            headroom: Series::new("headroom in replies to ann's application"),
             used: Series::new("used in the queue"),
             marks: Vec::new(),
         })
@@ -300,8 +300,8 @@ mod tests {
         for (used, enforced) in run.used.values.iter().zip(&run.enforced.values) {
             assert_eq!(*enforced, (used + 1).max(18), "at {used}");
         }
-        let told = run.headroom.values.iter().zip(&run.used.values).skip(1);
-        for (headroom, used) in told {
+        let shown = run.headroom.values.iter().zip(&run.used.values).skip(1);
+        for (headroom, used) in shown {
             assert_eq!(*headroom, (used + 1).max(18) - used, "at {used}");
         }
     }

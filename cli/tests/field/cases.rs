@@ -1,14 +1,12 @@
 //! Each rule on cases of its kind, and refreshes that take effect in part.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use serde_json::Value;
 
 use super::support::{captured, command, folder, run};
-use super::{NATIVE, NODE, job, replayed, written};
+use super::{NATIVE, NODE, job, piped, replayed, written};
 
 /// The findings of `check --json`, with its exit code.
 fn checked(args: &[&str]) -> (i32, Vec<Value>) {
@@ -336,19 +334,7 @@ fn a_dash_reads_standard_input_in_every_command_that_takes_a_trace() {
         ),
         (&["check", "-"], conf),
     ] {
-        let mut child = command(args);
-        let child = child
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = child.spawn().unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(input.as_bytes())
-            .unwrap();
-        let (code, out, err) = captured(&child.wait_with_output().unwrap());
+        let (code, out, err) = piped(args, input);
         assert_eq!(code, 0, "{args:?}: {err}");
         assert!(!out.is_empty(), "{args:?}");
     }

@@ -1,28 +1,11 @@
 //! Hints of `check` about labels and masters on a cluster, and colours on a terminal.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::Value;
 
+use crate::conf_files::{conf, json};
 use crate::support::{folder, printed, run};
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// A configuration file of the scheduler.
-fn conf(folder: &Path, name: &str, pairs: &[(&str, &str)]) -> String {
-    let property = |(name, value): &(&str, &str)| {
-        format!(
-            "<property><name>yarn.scheduler.capacity.{name}</name><value>{value}</value></property>\n"
-        )
-    };
-    let path = folder.join(name);
-    let text: String = pairs.iter().map(property).collect();
-    fs::write(&path, format!("<configuration>\n{text}</configuration>\n")).unwrap();
-    path.to_str().unwrap().to_owned()
-}
 
 /// Codes and messages of the findings of a file on a cluster.
 fn findings(file: &str, cluster: &str) -> Vec<(String, String)> {

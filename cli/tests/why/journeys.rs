@@ -6,12 +6,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::conf_files::json;
 use crate::support::{captured, command, folder, printed, run};
 use serde_json::Value;
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
 
 fn property(name: &str, value: &str) -> String {
     format!(

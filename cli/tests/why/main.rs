@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
+#[path = "../support/conf_files.rs"]
+mod conf_files;
 mod explained;
 mod hints;
 mod journeys;

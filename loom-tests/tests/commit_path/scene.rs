@@ -316,7 +316,7 @@ impl Scene {
                 scope.spawn(|| release(&engine)),
             ];
             for event in engine.take_events() {
-                books.hear(&event);
+                books.receive(&event);
             }
             if self.end == End::Sudden {
                 pause(9);
@@ -333,7 +333,7 @@ impl Scene {
         };
         assert_eq!(engine.worker_panics().count, 0, "a proposer panicked");
         assert_eq!(engine.end(), EngineEnd::Stopped);
-        hear(&engine, &mut books);
+        receive(&engine, &mut books);
         let (outcomes, last) = (engine.outcomes(), engine.snapshot());
         let settled = settled.unwrap_or_else(|| Settled::of(&books));
         witnesses.note(&books, settled, &outcomes, &last);
@@ -440,9 +440,9 @@ fn release(engine: &Threaded) -> Option<()> {
     Some(())
 }
 
-fn hear(engine: &Threaded, books: &mut Books) {
+fn receive(engine: &Threaded, books: &mut Books) {
     for event in engine.take_events() {
-        books.hear(&event);
+        books.receive(&event);
     }
 }
 
@@ -479,7 +479,7 @@ fn report(engine: &Threaded) {
 /// nothing may be left.
 fn settle(engine: &Threaded, books: &mut Books) -> Settled {
     report(engine);
-    hear(engine, books);
+    receive(engine, books);
     let stay = APPS.iter().filter(|app| app.number != SHORT);
     let stay = stay.map(|app| ApplicationId::new(app.number)).collect();
     let mut settled = Settled::of(books);
@@ -491,7 +491,7 @@ fn settle(engine: &Threaded, books: &mut Books) -> Settled {
         assert_eq!(is_over, app.number == SHORT, "{id}: {ended:?}");
     }
     report(engine);
-    hear(engine, books);
+    receive(engine, books);
     assert!(books.is_empty(), "something outlived its application");
     settled.lent += u64::from(compare(engine, books, &BTreeSet::new()));
     settled

@@ -268,7 +268,7 @@ impl Committer {
         let seen = if stale { &[] } else { &*decision.seen };
         let outcome = self.ledger.batch().commit(&decision.outcome, seen);
         self.unpublished += 1;
-        let events = self.hear();
+        let events = self.receive();
         self.check();
         match outcome {
             CommitOutcome::Committed => {
@@ -323,7 +323,7 @@ impl Committer {
     }
 
     /// Writes down what happened to containers.
-    fn hear(&mut self) -> Vec<Event> {
+    fn receive(&mut self) -> Vec<Event> {
         let events = self.ledger.exchange_events(Vec::new());
         for event in &events {
             self.live += match event {
@@ -363,7 +363,7 @@ impl Committer {
             "P7: refused on the live state"
         );
         self.served += u64::from(committed.is_committed());
-        self.hear();
+        self.receive();
         self.check();
     }
 
@@ -372,7 +372,7 @@ impl Committer {
         change(self);
         self.freed = Freed::behind(self.snapshot.version);
         self.outside += 1;
-        self.hear();
+        self.receive();
         self.check();
     }
 
@@ -391,7 +391,7 @@ impl Committer {
         let left = self.ledger.settled().remove_node(&node_name());
         left.expect("it leaves once");
         self.ledger.drain_follow_ups();
-        self.hear();
+        self.receive();
         assert_eq!(self.live, 0, "N4: containers outlive their node");
         let slot = self.ledger.settled().add_node(&node(room));
         assert_eq!(slot, Ok(NODE), "the model is about a slot used again");

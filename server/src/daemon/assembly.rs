@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use axum::{Extension, Router};
 
+use super::background::Background;
 use super::options::ServeOptions;
 use super::routes::{Parts, router};
 use crate::conf::MutableConf;
 use crate::health::{Check, Health};
 use crate::metrics::{Metrics, StoreFigures, StoreWatch};
-use crate::page::{Page, PendingWatch, WaitsFollower};
+use crate::page::{Page, PendingWatch};
 use crate::rest::{self, Shared};
 use crate::rm::ResourceManager;
 use crate::security::{Access, Authority};
@@ -90,8 +91,8 @@ impl Daemon {
     /// # Errors
     ///
     /// When the system refuses a thread.
-    pub fn follow_waits(&self) -> io::Result<WaitsFollower> {
-        WaitsFollower::start(Arc::clone(&self.pending))
+    pub fn follow_waits(&self) -> io::Result<Background> {
+        Background::follow_waits(Arc::clone(&self.pending))
     }
 
     /// All of its routes.

@@ -1,4 +1,4 @@
-//! What happens by time alone: following the engine's decisions, and what is overdue.
+//! What happens by time alone: following the engine's decisions, what is overdue, and looks at what waits.
 
 use std::io;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use capsched::sync::{AtomicBool, Ordering};
 
+use crate::page::PendingWatch;
 use crate::rm::ResourceManager;
 
 /// Between two looks at decisions, so that events and applications are as they are in the engine.
@@ -15,7 +16,10 @@ const PUMP: Duration = Duration::from_millis(10);
 /// Looks between two checks of what is overdue: a second.
 const LOOKS: u32 = 100;
 
-/// The thread that does it, until it is dropped.
+/// Between two checks of whether a look at what waits is due.
+const WAITS_CHECK: Duration = Duration::from_millis(100);
+
+/// A thread that does something again and again, until it is dropped.
 #[derive(Debug)]
 pub struct Background {
     stops: Arc<AtomicBool>,
@@ -23,25 +27,40 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts the thread.
+    /// Follows the decisions of the engine, and ends what is overdue.
     ///
     /// # Errors
     ///
-    /// When the system refuses it.
+    /// When the system refuses the thread.
     pub fn start(rm: Arc<ResourceManager>) -> io::Result<Self> {
+        let mut looks = 0;
+        Self::repeat("rm-background", PUMP, move || {
+            looks = (looks + 1) % LOOKS;
+            if looks == 0 {
+                rm.tick();
+            } else {
+                rm.pump();
+            }
+        })
+    }
+
+    /// Looks at what waits as often as the watch allows, so that timelines have what nobody asked for.
+    pub(super) fn follow_waits(watch: Arc<PendingWatch>) -> io::Result<Self> {
+        Self::repeat("waits-follower", WAITS_CHECK, move || watch.follow())
+    }
+
+    fn repeat(
+        name: &str,
+        pause: Duration,
+        mut step: impl FnMut() + Send + 'static,
+    ) -> io::Result<Self> {
         let stops = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stops);
-        let builder = thread::Builder::new().name("rm-background".to_owned());
+        let builder = thread::Builder::new().name(name.to_owned());
         let thread = builder.spawn(move || {
-            let mut looks = 0;
             while !until.load(Ordering::Relaxed) {
-                looks = (looks + 1) % LOOKS;
-                if looks == 0 {
-                    rm.tick();
-                } else {
-                    rm.pump();
-                }
-                thread::sleep(PUMP);
+                step();
+                thread::sleep(pause);
             }
         })?;
         Ok(Self {

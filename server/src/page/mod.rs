@@ -14,7 +14,6 @@ mod pending;
 mod snapshot;
 mod timelines;
 mod trial;
-mod waits_follower;
 mod why;
 mod why_not;
 
@@ -32,7 +31,6 @@ use crate::security::{Access, Identity};
 #[cfg(feature = "grpc")]
 pub(crate) use event_text::described;
 pub use pending::{PendingByReason, PendingSum, PendingWatch};
-pub use waits_follower::WaitsFollower;
 
 /// What the routes of the page share.
 #[derive(Clone, Debug)]

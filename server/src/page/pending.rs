@@ -120,7 +120,7 @@ impl PendingWatch {
     }
 
     /// Takes a look for the timelines alone, where one is due: who asks the first time still gets a fresh one.
-    pub(super) fn follow(&self) {
+    pub(crate) fn follow(&self) {
         let mut due_ms = self.looking();
         let begun = self.rm.now_ms();
         if begun >= *due_ms {

@@ -151,12 +151,7 @@ impl Running {
         client: &mut ApplicationsClient<Through>,
         queue: &str,
     ) -> String {
-        let request = wire::SubmitRequest {
-            queue: queue.to_owned(),
-            master: resource(&[1024, 1]),
-            ..wire::SubmitRequest::default()
-        };
-        Self::submitted(client, request).await
+        Self::submitted(client, with_master(queue)).await
     }
 
     /// An application of which containers outlive attempts.
@@ -166,10 +161,8 @@ impl Running {
         queue: &str,
     ) -> String {
         let request = wire::SubmitRequest {
-            queue: queue.to_owned(),
-            master: resource(&[1024, 1]),
             keep_containers: true,
-            ..wire::SubmitRequest::default()
+            ..with_master(queue)
         };
         Self::submitted(client, request).await
     }
@@ -224,5 +217,14 @@ pub(crate) fn container_ask(count: u32) -> wire::ContainerAsk {
         size: resource(&[1024, 1]),
         count,
         ..wire::ContainerAsk::default()
+    }
+}
+
+/// An application with a master of 1 GiB.
+fn with_master(queue: &str) -> wire::SubmitRequest {
+    wire::SubmitRequest {
+        queue: queue.to_owned(),
+        master: resource(&[1024, 1]),
+        ..wire::SubmitRequest::default()
     }
 }

@@ -12,7 +12,7 @@
 
 use super::lifecycle::AppError;
 use crate::accounting::add_queue_pending;
-use crate::commit::containers::container::{ContainerState, GiveBack};
+use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Event;
 use crate::commit::ledger::Ledger;
@@ -116,22 +116,9 @@ impl Ledger {
     ///
     /// Cost: that of the ends, and a look at each container.
     pub fn end_part_of_attempt(&mut self, app: AppSlot, budget: &mut usize) -> bool {
-        let ends = |&slot: &ContainerSlot| {
-            self.ends_with_attempt(app, slot) && !self.container(slot).master
-        };
-        let most = *budget;
-        let live = self.containers.live_of(app).filter(ends);
-        let live: Vec<_> = live.take(most.saturating_add(1)).collect();
-        if live.len() <= most {
-            return true;
-        }
-        *budget = 0;
-        for &slot in &live[..most] {
-            // An attempt that ends asks for nothing again.
-            self.containers.get_mut(slot).give_back = GiveBack::Nothing;
-            self.end_container(slot, EndCause::ApplicationEnded);
-        }
-        false
+        self.end_some_containers(app, budget, |ledger, slot| {
+            ledger.ends_with_attempt(app, slot)
+        })
     }
 
     /// Whether a live container ends with the attempt: its master, and what does not run or is not kept.

@@ -53,16 +53,26 @@ impl Ledger {
     /// Ends containers of an application that is about to end, as many as the budget has, but for its master
     /// and the last ones; whether no more are left than that.
     pub fn end_containers_of(&mut self, app: AppSlot, budget: &mut usize) -> bool {
+        self.end_some_containers(app, budget, |_, _| true)
+    }
+
+    /// The same for those containers that `ends` names.
+    pub(super) fn end_some_containers(
+        &mut self,
+        app: AppSlot,
+        budget: &mut usize,
+        ends: impl Fn(&Self, ContainerSlot) -> bool,
+    ) -> bool {
         let most = *budget;
-        let ended = |&slot: &ContainerSlot| !self.container(slot).master;
-        let live = self.containers.live_of(app).filter(ended);
+        let ends = |&slot: &ContainerSlot| !self.container(slot).master && ends(self, slot);
+        let live = self.containers.live_of(app).filter(ends);
         let live: Vec<_> = live.take(most.saturating_add(1)).collect();
         if live.len() <= most {
             return true;
         }
         *budget = 0;
         for &slot in &live[..most] {
-            // An application that ends asks for nothing again.
+            // What ends asks for nothing again.
             self.containers.get_mut(slot).give_back = GiveBack::Nothing;
             self.end_container(slot, EndCause::ApplicationEnded);
         }
