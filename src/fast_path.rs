@@ -96,6 +96,8 @@ pub enum PlantedFlaw {
     FitIndexBoundsStayLow,
     /// An application of the skippable head that asks again stays in it.
     SkippableHeadKeepsAsker,
+    /// The skippable head is kept when a user on whose use it depends uses less.
+    SkippableHeadKeepsBound,
     /// The lower bound of the headroom leaves out the maximum of the leaf.
     HeadroomBoundIgnoresLeaf,
     /// A simple ask is placed beyond the headroom.
@@ -132,6 +134,7 @@ impl PlantedFlaw {
         (FastPath::UserLimitCache, Self::UserLimitCacheIgnoresVersion),
         (FastPath::FitIndexBounds, Self::FitIndexBoundsStayLow),
         (FastPath::SkippableHead, Self::SkippableHeadKeepsAsker),
+        (FastPath::SkippableHead, Self::SkippableHeadKeepsBound),
         (FastPath::HeadroomLowerBound, Self::HeadroomBoundIgnoresLeaf),
         (FastPath::SimpleAsk, Self::SimpleAskIgnoresHeadroom),
         (FastPath::SimpleAsk, Self::SimpleAskDropsCounter),

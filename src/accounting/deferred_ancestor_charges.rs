@@ -29,7 +29,8 @@
 //!
 //! For each container a comparison; for each leaf that was charged, that of charging it once.
 //!
-//! `tests/commit/deferred_charges.rs` compares a ledger that defers with one that does not.
+//! Builds with assertions charge a second set of figures of the ancestors for each container, and compare them with
+//! what settling comes to. `tests/commit/deferred_charges.rs` compares a ledger that defers with one that does not.
 
 use super::charge::{Account, Charge, add, charge_queue};
 use crate::fast_path::{PlantedFlaw, is_planted};
@@ -50,6 +51,16 @@ pub(crate) struct DeferredAncestorCharges {
     room: PackedVector,
     /// Queues of which the used shares are to be computed; empty between calls.
     moved: Vec<QueueSlot>,
+    /// In builds with assertions: what the ancestors would have, had each container been charged at once.
+    charged_at_once: Vec<ChargedAncestor>,
+}
+
+/// What a queue uses and has outstanding when each container is charged at once.
+#[derive(Debug)]
+struct ChargedAncestor {
+    queue: QueueSlot,
+    used: ResourceVector,
+    pending: ResourceVector,
 }
 
 /// What the queues above a leaf were last charged with.
@@ -91,7 +102,24 @@ impl DeferredAncestorCharges {
             || calculator.fits_in(&used, &self.room.narrow());
         // The ancestors of a leaf with an entry were looked at when it was opened.
         let has_entry = state.queues[leaf].part(partition).behind;
-        known && (has_entry || has_room_above(state, leaf, partition, &used))
+        let room = known && (has_entry || has_room_above(state, leaf, partition, &used));
+        debug_assert!(!room || self.have_room_at_once(state, leaf, partition, &size.widen()));
+        room
+    }
+
+    /// Whether every queue above a leaf has room for one more container, by all that was deferred.
+    fn have_room_at_once(
+        &self,
+        state: &State,
+        leaf: QueueSlot,
+        partition: PartitionId,
+        size: &ResourceVector,
+    ) -> bool {
+        state.chain(leaf).skip(1).all(|queue| {
+            let used = self.use_of(state, queue, partition) + *size;
+            let limit = state.queues[queue].part(partition).limit.get();
+            state.calculator.fits_in(&used, &limit)
+        })
     }
 
     /// What a queue uses on a partition, with what it was not charged with yet.
@@ -123,6 +151,9 @@ impl DeferredAncestorCharges {
         charge: &Charge<N>,
     ) {
         debug_assert!(self.are_on(partition));
+        if cfg!(debug_assertions) {
+            self.charge_at_once(state, leaf, partition, charge);
+        }
         let part = state.queues[leaf].part_mut(partition);
         if part.behind {
             add(part, charge);
@@ -131,6 +162,41 @@ impl DeferredAncestorCharges {
             add(state.queues[leaf].part_mut(partition), charge);
         }
         self.uncharged += charge.used;
+    }
+
+    /// Charges the second set of figures, which begins with what the queues were last charged with.
+    fn charge_at_once<const N: usize>(
+        &mut self,
+        state: &State,
+        leaf: QueueSlot,
+        partition: PartitionId,
+        charge: &Charge<N>,
+    ) {
+        for queue in state.chain(leaf).skip(1) {
+            let known = &mut self.charged_at_once;
+            let at = known.iter().position(|charged| charged.queue == queue);
+            let at = at.unwrap_or_else(|| {
+                let part = state.queues[queue].part(partition);
+                known.push(ChargedAncestor {
+                    queue,
+                    used: part.used.get(),
+                    pending: part.pending.get(),
+                });
+                known.len() - 1
+            });
+            known[at].used += charge.used.widen();
+            known[at].pending += charge.pending.widen();
+        }
+    }
+
+    /// Whether settled ancestors have what they would have, had each container been charged at once; used shares are
+    /// compared where they are computed. The second set of figures ends.
+    // Must equal [`charge_queues`](super::charge_queues) for each container.
+    fn equals_charges_at_once(&mut self, state: &State, partition: PartitionId) -> bool {
+        self.charged_at_once.drain(..).all(|charged| {
+            let part = state.queues[charged.queue].part(partition);
+            (part.used.get(), part.pending.get()) == (charged.used, charged.pending) && !part.behind
+        })
     }
 
     /// Notes what the queues above a leaf were last charged with.
@@ -185,6 +251,7 @@ impl DeferredAncestorCharges {
                 charge_queue(state, parent, &account, &none, Some(moved));
             }
         }
+        debug_assert!(self.equals_charges_at_once(state, partition));
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! # What
 //!
-//! An application that gets nothing for a reason that lasts joins the head: it asks for nothing, its user
-//! is at the limit, or no node is large enough. A pass hands the user limit to all of the head at once.
+//! An application that gets nothing for a reason that lasts joins the head: it asks for nothing, or its user
+//! is at the limit. A pass hands the user limit to all of the head at once. One whose asks are too large for every
+//! node does not join: each look at it moves counters.
 //!
 //! # When it is valid
 //!
@@ -28,7 +29,7 @@
 //!
 //! One look for a pass; a cut looks at each application that it removes.
 //!
-//! Tests: `tests/commit/property.rs`.
+//! Tests: `tests/commit/skippable_head.rs`.
 
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
@@ -229,7 +230,7 @@ impl SkippedApps {
     /// less now.
     pub(crate) fn recheck(&mut self, state: &mut State, leaf: QueueSlot) {
         let head = &state.queues[leaf].as_leaf().head;
-        if matches!(head.bound, Some(Bound { floor: Some(_), .. })) {
+        if head.bound.is_some() && !is_planted(PlantedFlaw::SkippableHeadKeepsBound) {
             self.cut(state, leaf, 0);
         }
     }

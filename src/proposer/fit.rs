@@ -23,6 +23,9 @@ type Bounds = [Vec<i64>; LEVELS - 1];
 /// What a node that takes nothing is said to have free; no container fits in it.
 const CLOSED: i64 = -1;
 
+/// Places in front of an answer at which builds with assertions look, nearest ones.
+const COMPARED: usize = 1024;
+
 /// Sizes that are remembered.
 const HINTS: usize = 8;
 
@@ -240,13 +243,13 @@ impl FitIndex {
             hints.len() - 1
         });
         let from = hints[hint].place;
-        if from == self.order.nodes().len() {
-            return None;
-        }
-        if self.fits_at(from, size) {
-            return Some(self.order.nodes()[from]);
-        }
-        let place = self.place_from(from, size);
+        let found = from < self.order.nodes().len() && self.fits_at(from, size);
+        let place = if found || from == self.order.nodes().len() {
+            found.then_some(from)
+        } else {
+            self.place_from(from, size)
+        };
+        debug_assert!(self.is_first_place(0, place, size));
         hints[hint].place = place.unwrap_or(self.order.nodes().len());
         place.map(|place| self.order.nodes()[place])
     }
@@ -298,7 +301,7 @@ impl FitIndex {
             return self.scan_from(from, size);
         }
         let bounds = &mut *self.bounds.borrow_mut();
-        match self.free.as_slice() {
+        let found = match self.free.as_slice() {
             [memory, vcores] => self.first_place(from, bounds, |bounds, level, at| {
                 let (memory, vcores) = match level {
                     0 => (memory[at], vcores[at]),
@@ -316,7 +319,24 @@ impl FitIndex {
                     most >= size[i].max(0)
                 })
             }),
-        }
+        };
+        debug_assert!(self.is_first_place(from, found, size));
+        found
+    }
+
+    /// Whether a place has a size free, and none of the [`COMPARED`] places in front of it, from one on. Nothing
+    /// stands for the end of the order.
+    // Must equal [`Self::scan_from`], of which it does that part.
+    fn is_first_place<const N: usize>(
+        &self,
+        from: usize,
+        place: Option<usize>,
+        size: &ResourceVector<N>,
+    ) -> bool {
+        let end = place.unwrap_or(self.order.nodes().len());
+        let first = from.max(end.saturating_sub(COMPARED));
+        let scanned = self.scan_from(first, size);
+        scanned == place
     }
 
     /// The first place from one on that fits; `fits` takes a level and a position on it.

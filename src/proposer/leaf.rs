@@ -17,6 +17,7 @@ use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
 
 /// What one visit of a leaf has found out and its state does not know yet.
+#[derive(Clone, Copy)]
 pub(super) struct Visit<const N: usize> {
     pub(super) leaf: QueueSlot,
     limit: Option<ResourceVector<N>>,
@@ -93,12 +94,12 @@ impl<const N: usize> Pass<'_, N> {
                 return WalkStep::Skip(SkipReason::AtMaximum);
             }
             check_queue = false;
-            if self.holds(&view, visit, limits) {
+            let before = (*visit, self.observations.len());
+            if self.holds(&view, visit) {
                 self.notify_head(users.active[0], visit);
-            } else if self.by_lower_bound && !view.fits(state, limits) {
-                return WalkStep::Skip(SkipReason::Nothing);
+                debug_assert!(self.head_gets_nothing(&view, before, limits));
             } else {
-                // Some of them may be served again, or stop those behind them.
+                // Some of them may be served again.
                 (view, check_queue) = (HeadView::CLOSED, true);
                 self.note_head(&view, visit);
             }
@@ -111,7 +112,7 @@ impl<const N: usize> Pass<'_, N> {
         found
     }
 
-    fn applications(
+    pub(super) fn applications(
         &mut self,
         order: &[AppSlot],
         visit: &mut Visit<N>,
@@ -392,9 +393,15 @@ impl<const N: usize> Pass<'_, N> {
         let known = cached.filter(|(version, _)| {
             *version == users.users_version || is_planted(PlantedFlaw::UserLimitCacheIgnoresVersion)
         });
+        // As UsersManager.removeUser, which keeps the computed limits.
+        let stands = users.weights_moved_in == Some(users.users_version);
         let limit = match known {
-            // Must equal [`compute_user_limit`].
-            Some((_, limit)) if FastPath::UserLimitCache.is_taken() => limit.narrow(),
+            // Must equal [`compute_user_limit`], unless the limit stands whatever is computed now.
+            Some((_, limit)) if FastPath::UserLimitCache.is_taken() || stands => {
+                let limit = limit.narrow();
+                debug_assert!(stands || limit == compute_user_limit(state, leaf, partition, kind));
+                limit
+            }
             _ => {
                 // What is noted counts waiting users, as the reference does: once a version, on either path.
                 visit.computed = known.is_none();

@@ -16,6 +16,7 @@ mod assignment;
 mod bulk_placement;
 mod candidates;
 mod fit;
+mod head_comparison;
 mod headroom_fast_path;
 mod leaf;
 mod next_in_bulk;

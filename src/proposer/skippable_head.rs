@@ -3,11 +3,12 @@
 //! [`crate::accounting`] says what the head is and when it is valid. A pass changes nothing; it observes the
 //! limit that all of the head are handed, and the head that it found.
 //!
-//!
 //! An application joins when a pass looked at it, handed it its limit in this version of the leaf's users,
 //! and gave it nothing for a reason that lasts.
 //!
-//! Tests: `tests/simulation/fast_paths.rs`.
+//! Builds with assertions look at those that are skipped: `head_comparison`.
+//!
+//! Tests: `tests/commit/skippable_head.rs`, `tests/simulation/fast_paths.rs`.
 
 use super::assignment::Observation;
 use super::leaf::Visit;
@@ -15,10 +16,8 @@ use super::walk::Pass;
 use crate::accounting::{HeadGrowth, asks_nothing, may_join};
 use crate::fast_path::FastPath;
 use crate::id::{AppSlot, PartitionId};
-use crate::policy::{Limits, is_surely_over, surely_over_from, weighted_value};
-use crate::queue::{App, Bound, Exclusivity, Floor};
-use crate::resource::ResourceVector;
-use crate::snapshot::State;
+use crate::policy::{is_surely_over, surely_over_from, weighted_value};
+use crate::queue::{Bound, Exclusivity, Floor};
 
 /// The head as a pass finds it, and as it grows.
 #[derive(Clone, Copy, Debug)]
@@ -36,15 +35,6 @@ impl HeadView {
         bound: None,
         closed: true,
     };
-
-    /// Whether what is asked at the head, for which no node is large enough, is within the
-    /// headroom; otherwise it stops those behind.
-    pub(super) fn fits<const N: usize>(&self, state: &State, limits: &Limits<N>) -> bool {
-        self.bound.is_none_or(|bound| {
-            let largest = bound.largest.narrow();
-            state.calculator.fits_in(&largest, &limits.headroom)
-        })
-    }
 }
 
 impl<const N: usize> Pass<'_, N> {
@@ -72,30 +62,18 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    /// Whether those at the head that ask still get nothing, and do not stop those behind them.
-    pub(super) fn holds(
-        &mut self,
-        view: &HeadView,
-        visit: &mut Visit<N>,
-        limits: &Limits<N>,
-    ) -> bool {
-        let Some(bound) = view.bound else {
+    /// Whether those at the head that ask still get nothing.
+    pub(super) fn holds(&mut self, view: &HeadView, visit: &mut Visit<N>) -> bool {
+        let Some(Bound { floor, .. }) = view.bound else {
             return true;
         };
         let state = self.state;
-        let (calculator, cluster) = (state.calculator, state.cluster.narrow());
-        if let Some(floor) = bound.floor
-            && !is_surely_over::<N>(state, visit.leaf, self.partition, &floor)
-        {
-            let limit = weighted_value(state, &self.common_limit(visit), floor.weight);
-            if !calculator
-                .compare(&cluster, &floor.used.narrow(), &limit)
-                .is_gt()
-            {
-                return false;
-            }
+        if is_surely_over::<N>(state, visit.leaf, self.partition, &floor) {
+            return true;
         }
-        view.fits(state, limits)
+        let limit = weighted_value(state, &self.common_limit(visit), floor.weight);
+        let (used, cluster) = (floor.used.narrow(), state.cluster.narrow());
+        state.calculator.compare(&cluster, &used, &limit).is_gt()
     }
 
     /// Hands all of the head their limit, unless that happened in this version.
@@ -135,17 +113,8 @@ impl<const N: usize> Pass<'_, N> {
 
     /// An application that got nothing joins the head, when that lasts.
     pub(super) fn join(&self, view: &mut HeadView, app: AppSlot, visit: &Visit<N>) {
-        let row = &self.state.apps[app];
-        if view.closed || !may_join(self.state, visit.leaf, app) {
-            return;
-        }
-        if asks_nothing(row) {
-            view.len += 1;
-        } else if let Some(largest) = self.too_large(row) {
-            let bound = view.bound.get_or_insert(self.unbound());
-            bound.largest = bound.largest.component_max(&largest);
-            view.len += 1;
-        }
+        let joins = asks_nothing(&self.state.apps[app]) && may_join(self.state, visit.leaf, app);
+        view.len += usize::from(!view.closed && joins);
     }
 
     /// An application whose user is at the limit joins the head.
@@ -154,7 +123,7 @@ impl<const N: usize> Pass<'_, N> {
         let user = &self.state.users[row.user];
         let plain =
             self.partition == PartitionId::DEFAULT && self.exclusivity == Exclusivity::Respect;
-        let floor = view.bound.and_then(|bound| bound.floor);
+        let floor = view.bound.map(|bound| bound.floor);
         let other = floor.is_some_and(|floor| floor.weight.to_bits() != user.weight.to_bits());
         if view.closed || !plain || other || !may_join(self.state, visit.leaf, app) {
             return;
@@ -163,38 +132,16 @@ impl<const N: usize> Pass<'_, N> {
         let used = floor.map_or(used, |floor| floor.used.component_min(&used));
         let (state, weight) = (self.state, user.weight);
         let of = (weight, &used.narrow::<N>());
-        let bound = view.bound.get_or_insert(self.unbound());
-        bound.floor = Some(Floor {
-            weight,
-            used,
-            surely_from: surely_over_from(state, visit.leaf, self.partition, of),
-            epoch: state.epoch,
-        });
-        view.len += 1;
-    }
-
-    /// The largest of what an application asks when no node is large enough for any of it; known
-    /// only where nodes are indexed.
-    fn too_large(&self, app: &App) -> Option<ResourceVector> {
-        let index = self.candidates.index()?;
-        let mut largest = ResourceVector::NONE;
-        for asks in app.open_keys() {
-            for size in asks.asks.iter().map(|ask| ask.size.get()) {
-                if self.state.calculator.fits_in(&size, index.largest()) {
-                    return None;
-                }
-                largest = largest.component_max(&size);
-            }
-        }
-        Some(largest)
-    }
-
-    fn unbound(&self) -> Bound {
-        Bound {
+        view.bound = Some(Bound {
             partition: self.partition,
             exclusivity: self.exclusivity,
-            floor: None,
-            largest: ResourceVector::NONE,
-        }
+            floor: Floor {
+                weight,
+                used,
+                surely_from: surely_over_from(state, visit.leaf, self.partition, of),
+                epoch: state.epoch,
+            },
+        });
+        view.len += 1;
     }
 }

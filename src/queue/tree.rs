@@ -309,6 +309,9 @@ pub struct Leaf {
     pub waiting_users: i32,
     /// Sum of the weights of all users.
     pub total_weight: f32,
+    /// The last version of the users in which weights were summed anew since a record went, or a weight was set: that
+    /// begins no version, and a limit that was computed before stands until the next one.
+    pub weights_moved_in: Option<u64>,
     /// Limit of the queue on the default partition that headroom and the limit for masters read, as it was last
     /// computed for an application: by passes only where
     /// [`State::updates_leaf_limits`](crate::snapshot::State::updates_leaf_limits).
@@ -357,10 +360,8 @@ pub struct Bound {
     pub partition: PartitionId,
     /// The mode.
     pub exclusivity: Exclusivity,
-    /// What holds of all users at their limit; nothing while there are none.
-    pub floor: Option<Floor>,
-    /// Most that applications ask which no node is large enough for, by type.
-    pub largest: ResourceVector,
+    /// What holds of all users at their limit.
+    pub floor: Floor,
 }
 
 /// Users at their limit who share a weight.

@@ -22,6 +22,8 @@ mod property;
 mod recovery;
 mod removed_users;
 mod scheduling_requests;
+#[cfg(debug_assertions)]
+mod skippable_head;
 mod updates;
 mod user_bounds;
 mod working_copies;

@@ -328,6 +328,7 @@ fn update_weights(state: &mut State, leaf: QueueSlot) {
     let users = state.queues[leaf].as_leaf_mut();
     users.active_weight = active;
     users.total_weight = total;
+    users.weights_moved_in = Some(users.users_version);
 }
 
 /// Something that user limits depend on changed.
