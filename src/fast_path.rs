@@ -68,6 +68,8 @@ fast_paths! {
     DeferredAncestorCharges,
     /// One of the applications that wait with equal masters of one user is looked at for all of them.
     WaitingClasses,
+    /// Without threads, attempts, heartbeats and rounds that surely come to nothing are counted, not carried out.
+    FruitlessAttempts,
 }
 
 /// One wrong edit of a fast path, for the tests that must notice it. Its documentation says what it does
@@ -118,6 +120,10 @@ pub enum PlantedFlaw {
     DeferredChargesLosePending,
     /// After one application of a class is activated, no other is looked at.
     WaitingClassesStopAtFirst,
+    /// What attempts came to is known after a change as well.
+    FruitlessAttemptsSurviveChange,
+    /// An attempt that is counted moves no counter.
+    FruitlessAttemptsDropCounter,
 }
 
 impl PlantedFlaw {
@@ -157,6 +163,14 @@ impl PlantedFlaw {
             Self::DeferredChargesLosePending,
         ),
         (FastPath::WaitingClasses, Self::WaitingClassesStopAtFirst),
+        (
+            FastPath::FruitlessAttempts,
+            Self::FruitlessAttemptsSurviveChange,
+        ),
+        (
+            FastPath::FruitlessAttempts,
+            Self::FruitlessAttemptsDropCounter,
+        ),
     ];
 }
 

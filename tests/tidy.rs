@@ -606,6 +606,20 @@ fn every_fast_path_has_a_row_a_gate_and_its_flaws() {
             let planted = holds(&format!("is_planted(PlantedFlaw::{flaw:?})"));
             wrong.extend((!named || !planted).then(|| format!("{flaw:?}: in row and code?")));
         }
+        let compared = row.split(" | ").nth(3).unwrap_or_default();
+        let names = rules::functions_named(compared);
+        wrong.extend(
+            names
+                .is_empty()
+                .then(|| format!("{path:?}: nothing compares")),
+        );
+        let mut names = names.into_iter();
+        let compares = |name: &str| engine.iter().any(|(_, text)| rules::compares(text, name));
+        wrong.extend(
+            names
+                .find(|name| !compares(name))
+                .map(|name| format!("{path:?}: {name} compares nothing")),
+        );
         let gate = format!("FastPath::{path:?}.is_taken()");
         wrong.extend((!holds(&gate)).then(|| format!("{path:?}: no gate")));
     }

@@ -209,7 +209,7 @@ impl Sequential {
         }
         if self
             .standstill
-            .count_among(&mut self.ledger, partition, collected)
+            .count_among(&mut self.ledger, (partition, order), collected)
         {
             return Some(NOTHING);
         }

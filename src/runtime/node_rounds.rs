@@ -82,7 +82,9 @@ impl Sequential {
         let known = (&self.standstill, self.ledger.state());
         walk.counted(&(range.start..until), known, stretch);
         for nodes in stretch.iter() {
-            self.standstill.count_many(nodes);
+            let last = walk.nodes()[nodes.last];
+            let state = self.ledger.state();
+            self.standstill.count_up_to(state, nodes, last);
         }
         until
     }

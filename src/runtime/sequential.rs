@@ -83,7 +83,7 @@ impl Sequential {
         Self {
             ledger,
             seen: Vec::new(),
-            standstill: Standstill::default(),
+            standstill: Standstill::new(),
             node_calls: 0,
             orders: LiveOrders::default(),
             stretch: Stretch::new(),

@@ -13,9 +13,9 @@ use crate::cases::{Case, MODES, case};
 const SEEDS: u64 = 12;
 
 /// What a run came to, and the counters of every key at its end.
-type Outcome = (RunReport, Vec<(usize, i32, i32, i32)>);
+pub(crate) type Outcome = (RunReport, Vec<(usize, i32, i32, i32)>);
 
-fn play(case: &Case, plain: bool) -> Outcome {
+pub(crate) fn play(case: &Case, plain: bool) -> Outcome {
     let partition = PartitionSpec {
         name: "x".to_owned(),
         exclusive: case.exclusive,

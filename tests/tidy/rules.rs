@@ -238,6 +238,43 @@ pub(crate) fn gates_without_slow_path(source: &str) -> Vec<String> {
         .collect()
 }
 
+/// The functions that a cell of a table names, without their types and modules.
+pub(crate) fn functions_named(cell: &str) -> Vec<&str> {
+    let quoted = cell.split('`').skip(1).step_by(2);
+    let functions = quoted.filter(|name| !name.ends_with(".rs"));
+    functions
+        .map(|name| name.rsplit("::").next().unwrap_or(name))
+        .collect()
+}
+
+/// Whether a file has a function of a name that asserts something in builds with assertions, or asserts what the
+/// function answers.
+pub(crate) fn compares(source: &str, name: &str) -> bool {
+    const NEAR: usize = 4;
+    let lines: Vec<&str> = source.lines().collect();
+    let asserts = |lines: &[&str]| lines.iter().any(|line| line.contains("debug_assert"));
+    let called = format!("{name}(");
+    let generic = format!("{name}::<");
+    let is_call = |line: &str| {
+        let here = line.contains(&called) || line.contains(&generic);
+        here && !line.contains("fn ")
+    };
+    let declared = |line: &str| {
+        let rest = line
+            .split_once("fn ")
+            .and_then(|(_, rest)| rest.strip_prefix(name));
+        rest.is_some_and(|rest| rest.starts_with(['(', '<']))
+    };
+    (0..lines.len()).any(|at| {
+        let indent = lines[at].len() - lines[at].trim_start().len();
+        let end = format!("{:indent$}}}", "");
+        let body = lines[at..].iter().position(|line| **line == *end);
+        let body = body.map_or(at, |length| at + length);
+        (declared(lines[at]) && asserts(&lines[at..body]))
+            || (is_call(lines[at]) && asserts(&lines[at.saturating_sub(NEAR)..=at]))
+    })
+}
+
 /// A file without unit tests whose `//!` names no test file that exists.
 pub(crate) fn missing_tests(source: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
     if lines_without_tests(source) < source.lines().count() {
@@ -503,6 +540,21 @@ mod tests {
             gates_without_slow_path(&format!("// Must equal [`b`].{far}{gate}")).len(),
             1
         );
+    }
+
+    #[test]
+    fn a_comparison_is_asserted_where_it_is_called_or_asserts_itself() {
+        let row = "`Pass::holds`, at 64 places; a test in `tests/a.rs`";
+        assert_eq!(functions_named(row), ["holds"]);
+        let body = "fn holds(a: u8) {\n    debug_assert!(a > 0);\n}\n";
+        assert!(compares(body, "holds") && !compares(body, "hold"));
+        let silent = "fn holds() {\n    go();\n}\n\nfn other() {\n    debug_assert!(a);\n}\n";
+        assert!(!compares(silent, "holds"));
+        assert!(compares(
+            "    debug_assert!(\n        self.holds(a),\n    );",
+            "holds"
+        ));
+        assert!(!compares("    self.holds(a);", "holds"));
     }
 
     #[test]

@@ -6,19 +6,25 @@
 //!   change forgets it.
 //! * An attempt that is left out moves the counters that it would have moved.
 //!
+//! Builds with assertions carry out what is counted, on the state as it is, and compare: each attempt that is counted
+//! alone, the last node of those that are counted together, and each reservation that is looked at by itself.
+//! Rounds that repeat are not compared.
+//!
 //! Tests: `tests/simulation/skipping.rs`.
 
 use crate::commit::Ledger;
+use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{AppSlot, NodeSlot, PartitionId};
 use crate::proposer::{
-    Fruitless, LimitWrite, Moved, Observation, Prospect, Visited, keeps_quietly, moved_by,
+    Candidates, Fruitless, LimitWrite, Observation, Prospect, Visited, keeps_quietly, moved_by,
     prospect, reservation_of,
 };
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
+use super::attempted::{AttemptScope, Attempted, keeps_alike};
 use super::kept::KeptReservations;
-use super::live_order::Collected;
+use super::live_order::{Collected, LiveOrder};
 use super::walk_order::CountedNodes;
 
 /// Counts changes of which nodes there are, and of what they offer.
@@ -28,25 +34,6 @@ pub(in crate::runtime) struct Structure {
     pub(in crate::runtime) calls: u64,
     /// Changes of the list of one partition.
     pub(in crate::runtime) list: u64,
-}
-
-/// For whom an attempt that found nothing speaks.
-#[derive(Clone, Debug)]
-enum AttemptScope {
-    /// For single nodes.
-    Like(Fruitless),
-    /// For the nodes of a partition together.
-    Among(PartitionId, Collected),
-}
-
-/// An attempt that found nothing, and how often it came to the same in the present round.
-#[derive(Clone, Debug)]
-struct Attempted {
-    scope: AttemptScope,
-    moved: Moved,
-    times: u64,
-    /// Times that its counters do not know yet.
-    uncounted: u64,
 }
 
 /// The leaves whose limits one call has published, from the last write to the first.
@@ -105,9 +92,17 @@ pub(in crate::runtime) struct Standstill {
 }
 
 impl Standstill {
+    /// Nothing is known yet. Every attempt is carried out where the fast path is not taken.
+    pub(in crate::runtime) fn new() -> Self {
+        let mut new = Self::default();
+        new.set_plain(false);
+        new
+    }
+
     /// Whether attempts are carried out though they surely come to nothing.
+    // Must equal attempts that are carried out.
     pub(in crate::runtime) fn set_plain(&mut self, plain: bool) {
-        self.plain = plain;
+        self.plain = plain || !FastPath::FruitlessAttempts.is_taken();
         self.note_change();
     }
 
@@ -131,6 +126,9 @@ impl Standstill {
         );
         self.changes += 1;
         self.written_notices.clear();
+        if is_planted(PlantedFlaw::FruitlessAttemptsSurviveChange) {
+            return;
+        }
         self.known.clear();
         self.repeats = false;
     }
@@ -207,18 +205,17 @@ impl Standstill {
             AttemptScope::Among(..) => false,
         });
         known.is_some_and(|known| {
-            known.times = known.times.saturating_add(1);
-            ledger.looks().repeat(&known.moved.looks, 1);
-            ledger.looks().repeat_limits(&known.moved.limits);
+            debug_assert!(known.moves_alike(ledger.state(), &Candidates::node(node)));
+            known.repeat(ledger);
             true
         })
     }
 
-    /// The same for an attempt among the nodes of a partition, but for its reservations.
+    /// The same for an attempt among the nodes of a partition in an order, but for its reservations.
     pub(in crate::runtime) fn count_among(
         &mut self,
         ledger: &mut Ledger,
-        partition: PartitionId,
+        (partition, order): (PartitionId, &LiveOrder),
         collected: Collected,
     ) -> bool {
         self.written_notices.clear();
@@ -226,9 +223,8 @@ impl Standstill {
             matches!(known.scope, AttemptScope::Among(of, by) if (of, by) == (partition, collected))
         });
         known.is_some_and(|known| {
-            known.times = known.times.saturating_add(1);
-            ledger.looks().repeat(&known.moved.looks, 1);
-            ledger.looks().repeat_limits(&known.moved.limits);
+            debug_assert!(known.moves_alike(ledger.state(), &order.candidates(collected)));
+            known.repeat(ledger);
             true
         })
     }
@@ -239,6 +235,7 @@ impl Standstill {
             self.unsettled = true;
             return false;
         }
+        debug_assert!(keeps_alike(ledger.state(), node));
         self.keep_without_notice(ledger, node);
         if !self.keeps_silently {
             ledger.looks().report_kept(node);
@@ -320,6 +317,18 @@ impl Standstill {
         }
     }
 
+    /// Counts a known attempt on several nodes, the last of which is given.
+    pub(in crate::runtime) fn count_up_to(
+        &mut self,
+        state: &State,
+        nodes: &CountedNodes,
+        last: NodeSlot,
+    ) {
+        let known = &self.known[nodes.attempt];
+        debug_assert!(known.moves_alike(state, &Candidates::node(last)));
+        self.count_many(nodes);
+    }
+
     /// Counts a known attempt so many times; its counters follow with [`Self::apply_counted`].
     pub(in crate::runtime) fn count_many(&mut self, nodes: &CountedNodes) {
         let known = &mut self.known[nodes.attempt];
@@ -335,6 +344,7 @@ impl Standstill {
     #[inline]
     pub(in crate::runtime) fn count_kept(&mut self, ledger: &mut Ledger, node: NodeSlot) -> bool {
         if self.count_known(node) {
+            debug_assert!(keeps_alike(ledger.state(), node));
             return true;
         }
         let stays = prospect(ledger.state(), node) == Prospect::Kept;
@@ -347,6 +357,7 @@ impl Standstill {
         if !keeps_quietly(state, of, 1) {
             return false;
         }
+        debug_assert!(keeps_alike(state, node));
         self.stays.add(state, node);
         ledger.looks().keep_reservations(of, 1);
         true
@@ -359,7 +370,7 @@ impl Standstill {
     pub(in crate::runtime) fn apply_counted(&mut self, ledger: &mut Ledger) {
         for known in self.known.iter_mut().filter(|known| known.uncounted > 0) {
             let times = std::mem::take(&mut known.uncounted);
-            ledger.looks().repeat(&known.moved.looks, times);
+            ledger.looks().repeat(known.looks(), times);
         }
         self.apply_kept_read(ledger);
         if self.pending_notices.is_empty() || self.pending_notices == self.written_notices {
@@ -468,9 +479,8 @@ impl Standstill {
         self.stays.test_again();
         let rounds = u64::from(times.unsigned_abs());
         for known in &self.known {
-            ledger
-                .looks()
-                .repeat(&known.moved.looks, known.times.saturating_mul(rounds));
+            let times = known.times.saturating_mul(rounds);
+            ledger.looks().repeat(known.looks(), times);
         }
         rounds
     }
