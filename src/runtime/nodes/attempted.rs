@@ -7,7 +7,7 @@ use crate::commit::Ledger;
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{NodeSlot, PartitionId};
 use crate::proposer::{
-    Candidates, CounterMove, Fruitless, Moved, Outcome, Visited, is_still, moved_by,
+    Candidates, CounterMove, Fruitless, Moved, Observation, Outcome, Visited, is_still, moved_by,
     propose_reserved, propose_watched,
 };
 use crate::queue::Exclusivity;
@@ -54,6 +54,11 @@ impl Attempted {
         let (mut seen, mut visited) = (Vec::new(), Visited::default());
         let (mode, watch) = (Exclusivity::Respect, Some(&mut visited as _));
         let outcome = propose_watched(state, candidates, mode, &mut seen, watch);
+        // Who is skipped from now on, and what they are handed once in a version, decides nothing.
+        seen.retain(|seen| {
+            let of_head = matches!(seen, Observation::HeadGrown { .. });
+            !of_head && !matches!(seen, Observation::HeadNotice { .. })
+        });
         let moved = moved_by(state, &visited, &seen);
         matches!(outcome, Outcome::Skipped(_))
             && is_still(&seen)
