@@ -2,12 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+#[path = "support/cell_router.rs"]
+mod cell_router;
 mod support;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use capsched_server::cells::RouterOptions;
 use capsched_server::daemon::ServeOptions;
+use capsched_server::openapi::{OPERATIONS, router_operations};
 use capsched_server::security::{AccessLimits, Authentication, Hosts, ROUTES};
+use cell_router::cell_router;
 use support::{HOST, answer, options, request, resource_manager, router, tokens};
 use tower::ServiceExt;
 
@@ -44,7 +49,9 @@ const TABLE: &[(&str, &str, Gets, Gets, Gets)] = &[
     ("GET", "/v1/snapshot", Passes, Passes, Passes),
     ("POST", "/v1/plan", SignIn, Forbidden, Passes),
     ("POST", "/v1/whatif", SignIn, Forbidden, Passes),
+    ("GET", "/v1/policy", Passes, Passes, Passes),
     ("PUT", "/v1/policy", SignIn, Forbidden, Passes),
+    ("GET", "/v1/cells", Passes, Passes, Passes),
     ("POST", "/v1/other", SignIn, Passes, Passes),
     ("GET", "/v1/conf/versions", SignIn, Forbidden, Passes),
     ("GET", "/debug/pprof", SignIn, Forbidden, Passes),
@@ -165,18 +172,52 @@ async fn gets(router: &axum::Router, method: &str, path: &str, token: Option<&st
     }
 }
 
+async fn roles_get_what_the_table_says(router: &axum::Router) {
+    for &(method, path, nobody, user, admin) in TABLE {
+        let found = gets(router, method, path, None).await;
+        assert_eq!(found, nobody, "nobody: {method} {path}");
+        let found = gets(router, method, path, Some("token-of-ann")).await;
+        assert_eq!(found, user, "a user: {method} {path}");
+        let found = gets(router, method, path, Some("token-of-yarn")).await;
+        assert_eq!(found, admin, "the administrator: {method} {path}");
+        let found = gets(router, method, path, Some("wrong")).await;
+        assert_eq!(found, SignIn, "a wrong token: {method} {path}");
+    }
+}
+
 #[tokio::test]
 async fn routes_by_roles() {
     let router = router(&resource_manager(), &options(tokens()));
-    for &(method, path, nobody, user, admin) in TABLE {
-        let found = gets(&router, method, path, None).await;
-        assert_eq!(found, nobody, "nobody: {method} {path}");
-        let found = gets(&router, method, path, Some("token-of-ann")).await;
-        assert_eq!(found, user, "a user: {method} {path}");
-        let found = gets(&router, method, path, Some("token-of-yarn")).await;
-        assert_eq!(found, admin, "the administrator: {method} {path}");
-        let found = gets(&router, method, path, Some("wrong")).await;
-        assert_eq!(found, SignIn, "a wrong token: {method} {path}");
+    roles_get_what_the_table_says(&router).await;
+}
+
+#[tokio::test]
+async fn routes_of_a_router_by_roles() {
+    let (_router, routes, _dir) = cell_router(RouterOptions::default());
+    roles_get_what_the_table_says(&routes).await;
+}
+
+/// Whether a path fits one with parameters in braces.
+fn fits(described: &str, path: &str) -> bool {
+    let (described, path) = (described.split('/'), path.split('/'));
+    described.clone().count() == path.clone().count()
+        && described
+            .zip(path)
+            .all(|(wanted, part)| wanted.starts_with('{') || wanted == part)
+}
+
+#[test]
+fn every_own_route_of_a_router_is_in_the_table() {
+    let own: Vec<_> = router_operations()
+        .filter(|one| !OPERATIONS.contains(one))
+        .collect();
+    assert!(!own.is_empty(), "a router has routes of its own");
+    for one in own {
+        let method = one.verb.as_http();
+        let row = TABLE
+            .iter()
+            .any(|(of, path, ..)| *of == method.as_str() && fits(one.path, path));
+        assert!(row, "{method} {} is not in the table", one.path);
     }
 }
 

@@ -26,6 +26,7 @@ use super::states::CellStates;
 use super::store::{PolicyChange, RouterStore, VersionedPolicy};
 use crate::daemon::{guarded, timed};
 use crate::health::{Check, Health};
+use crate::openapi;
 use crate::rest::{Call, Failure, Media, Wire, respond, submitted};
 use crate::security::{Access, Authority};
 
@@ -212,7 +213,8 @@ impl CellRouter {
             .route("/metrics", get(figures))
             .fallback(unknown)
             .with_state(self.clone())
-            .merge(health.router());
+            .merge(health.router())
+            .merge(openapi::cell_router());
         guarded(timed(routes), access)
     }
 

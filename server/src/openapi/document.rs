@@ -2,17 +2,34 @@
 
 use serde_json::{Map, Value, json};
 
+use super::of_router::router_operations;
 use super::table::{Body, OPERATIONS, Operation};
 use crate::security::{Need, route_needs};
 
 /// Name of the way to prove a user.
 const TOKEN: &str = "token";
 
-/// The document of all routes.
+/// The document of all routes of a server.
 #[must_use]
 pub fn document() -> Value {
+    let text = "YARN's REST interface, the routes of the scheduler page, metrics and health.";
+    of(OPERATIONS.iter(), "capsched", text)
+}
+
+/// The document of all routes of a router before cells.
+#[must_use]
+pub fn router_document() -> Value {
+    let text = "Applications, nodes and metrics of all cells, the policy, the cells and health.";
+    of(router_operations(), "capsched router", text)
+}
+
+fn of(
+    operations: impl Iterator<Item = &'static Operation>,
+    title: &str,
+    description: &str,
+) -> Value {
     let mut paths: Map<String, Value> = Map::new();
-    for operation in OPERATIONS {
+    for operation in operations {
         let methods = paths
             .entry(operation.path)
             .or_insert_with(|| Value::Object(Map::new()));
@@ -21,9 +38,9 @@ pub fn document() -> Value {
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "capsched",
+            "title": title,
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "YARN's REST interface, the routes of the scheduler page, metrics and health.",
+            "description": description,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -36,11 +53,14 @@ fn described(operation: &Operation) -> Value {
     let of_path = operation.path_parameters();
     let of_path = of_path.map(|name| parameter(name, "path"));
     let of_query = operation.query.iter().map(|name| parameter(name, "query"));
+    let of_header = operation.headers.iter();
+    let of_header = of_header.map(|name| parameter(name, "header"));
+    let parameters = of_path.chain(of_query).chain(of_header);
     let mut document = json!({
         "tags": [operation.tag()],
         "summary": operation.summary,
         "operationId": operation.id(),
-        "parameters": of_path.chain(of_query).collect::<Vec<Value>>(),
+        "parameters": parameters.collect::<Vec<Value>>(),
         "responses": {
             "200": {"description": "the answer"},
             "400": {"description": "a value is not valid"},

@@ -1,24 +1,39 @@
-//! A description of every route as an OpenAPI document, `/v1/openapi.json`.
+//! A description of every route as an OpenAPI document, `/v1/openapi.json`: one of a server, one of a router before cells.
 //!
-//! `table` has the routes; a test compares them with those of the router.
+//! `table` has the routes of a server, `of_router` those of a router; tests compare them with what is served.
 
 mod document;
+mod of_router;
 mod table;
 
 use axum::http::header;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
+use serde_json::Value;
 
-pub use document::document;
+pub use document::{document, router_document};
+pub use of_router::router_operations;
 pub use table::{Body, OPERATIONS, Operation, Verb};
 
-/// The route of the document.
+/// The route of a server's document.
 pub fn router() -> Router {
-    Router::new().route("/v1/openapi.json", get(shown))
+    route(document)
 }
 
-async fn shown() -> impl IntoResponse {
+/// The route of the document of a router before cells.
+pub(crate) fn cell_router() -> Router {
+    route(router_document)
+}
+
+fn route(document: fn() -> Value) -> Router {
+    Router::new().route(
+        "/v1/openapi.json",
+        get(move || async move { shown(document()) }),
+    )
+}
+
+fn shown(document: Value) -> impl IntoResponse {
     // Routes change with the program alone.
-    ([(header::CACHE_CONTROL, "max-age=3600")], Json(document()))
+    ([(header::CACHE_CONTROL, "max-age=3600")], Json(document))
 }

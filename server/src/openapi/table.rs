@@ -50,6 +50,8 @@ pub struct Operation {
     pub summary: &'static str,
     /// Parameters of its query.
     pub query: &'static [&'static str],
+    /// Headers that it reads besides those of every route.
+    pub headers: &'static [&'static str],
     /// Its body.
     pub body: Body,
 }
@@ -91,7 +93,7 @@ impl Operation {
     }
 }
 
-const fn get(
+pub(super) const fn get(
     path: &'static str,
     query: &'static [&'static str],
     summary: &'static str,
@@ -101,16 +103,23 @@ const fn get(
         path,
         summary,
         query,
+        headers: &[],
         body: Body::None,
     }
 }
 
-const fn change(verb: Verb, path: &'static str, body: Body, summary: &'static str) -> Operation {
+pub(super) const fn change(
+    verb: Verb,
+    path: &'static str,
+    body: Body,
+    summary: &'static str,
+) -> Operation {
     Operation {
         verb,
         path,
         summary,
         query: &[],
+        headers: &[],
         body,
     }
 }
@@ -144,7 +153,7 @@ const OWN_APPS: &[&str] = &[
     "after",
 ];
 
-/// All of them.
+/// All of a server.
 pub const OPERATIONS: &[Operation] = &[
     get("/", &[], "to the page"),
     get("/ui", &[], "to the page"),

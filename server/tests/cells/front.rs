@@ -7,18 +7,14 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use capsched::time::SystemClock;
-use capsched_server::cells::{
-    Administrators, CellClient, CellRouter, Policy, PolicyChange, RouterOptions, RouterStore,
-};
+use capsched_server::cells::{CellRouter, Policy, PolicyChange, RouterOptions};
 use capsched_server::daemon::Serving;
 use capsched_server::rm::{Command, NodeRegistration, ResourceManager};
-use capsched_server::security::{Access, AccessLimits, Hosts};
-use capsched_server::store::EmbeddedStore;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt;
 
+use super::cell_router::cell_router;
 use super::support::{HOST, answer, options, request, resource_manager, router, tokens};
 
 /// A cell that listens.
@@ -94,19 +90,7 @@ impl Read {
 
 impl Front {
     pub(crate) fn start(options: RouterOptions) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let store = EmbeddedStore::open(dir.path(), Arc::new(SystemClock::new())).unwrap();
-        let led =
-            RouterStore::lead(Arc::new(store), "router", Duration::from_secs(60), 100).unwrap();
-        let router = CellRouter::new(led, CellClient::new(None).unwrap(), options);
-        let access = Access::new(
-            Arc::new(Administrators::of(["yarn".to_owned()])),
-            tokens(),
-            true,
-            Hosts::default(),
-            AccessLimits::default(),
-        );
-        let routes = router.router(Arc::new(access), &router.health());
+        let (router, routes, dir) = cell_router(options);
         Self {
             router,
             routes,

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+#[path = "../support/cell_router.rs"]
+mod cell_router;
 mod front;
 #[path = "../support/mod.rs"]
 mod support;

@@ -4,6 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+#[path = "../support/cell_router.rs"]
+mod cell_router;
+mod cells;
 #[path = "../support/mod.rs"]
 mod support;
 mod trials;
@@ -98,6 +101,16 @@ fn routes_of(router: &Router) -> BTreeSet<(String, &'static str)> {
     routes
 }
 
+/// Paths and methods of a document.
+fn described_by(document: &Value) -> BTreeSet<(String, &str)> {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let described = paths.flat_map(|(path, methods)| {
+        let methods = methods.as_object().unwrap().keys();
+        methods.map(|method| (path.clone(), method.as_str()))
+    });
+    described.collect()
+}
+
 #[tokio::test]
 async fn every_route_is_described_and_nothing_else() {
     let (_rm, router) = everything();
@@ -107,14 +120,7 @@ async fn every_route_is_described_and_nothing_else() {
     assert_eq!(status, StatusCode::OK);
     let read: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(read, document());
-    let paths = read["paths"].as_object().unwrap();
-    let described: BTreeSet<(String, &str)> = paths
-        .iter()
-        .flat_map(|(path, methods)| {
-            let methods = methods.as_object().unwrap().keys();
-            methods.map(|method| (path.clone(), method.as_str()))
-        })
-        .collect();
+    let described = described_by(&read);
     let missing: Vec<_> = found.difference(&described).collect();
     assert!(missing.is_empty(), "not described: {missing:?}");
     let unknown: Vec<_> = described.difference(&found).collect();
