@@ -428,8 +428,10 @@ pub(crate) fn ask_reply(held: &Held, app: u32, reply: &AskReply) -> Vec<FlatReco
         flags: set(one.opportunistic, abi::CAPSCHED_FLAG_OPPORTUNISTIC),
         ..FlatRecord::about(abi::CAPSCHED_GRANTED, one.container).sized(&one.size)
     });
-    let ends = reply.finished.iter().zip(&reply.causes);
-    let ends = ends.map(|(&number, &cause)| own(abi::CAPSCHED_FINISHED, number).because(cause));
+    let ends = reply
+        .finished
+        .iter()
+        .map(|one| own(abi::CAPSCHED_FINISHED, one.number).because(one.cause));
     let back = reply
         .asked_back
         .iter()

@@ -176,8 +176,8 @@ pub(crate) fn reply<'py>(
     }
     let of = PyDict::new(py);
     of.set_item("allocated", allocated)?;
-    let causes = reply.causes.iter().map(|cause| cause.name());
-    let finished: Vec<_> = reply.finished.iter().copied().zip(causes).collect();
+    let finished = reply.finished.iter();
+    let finished: Vec<_> = finished.map(|one| (one.number, one.cause.name())).collect();
     of.set_item("finished", finished)?;
     of.set_item("asked_back", reply.asked_back.clone())?;
     of.set_item("unknown", reply.unknown.clone())?;

@@ -40,7 +40,7 @@ pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{
     AppSpec, AppStage, Ask, AskCall, AskReply, Closeness, ConstrainedAsk, ContainerChange,
-    ContainerUpdate, EndCause, GangAsk, GangWait, Granted, NodeReport, NodeSpec,
+    ContainerUpdate, EndCause, FinishedContainer, GangAsk, GangWait, Granted, NodeReport, NodeSpec,
     OpportunisticSettings, Reference, ReferenceRules, Restarts, RunningContainer, TreeSettings,
     UnknownReference, UpdateError, UpdateKind, UpdateRefusal, UpdatedContainer,
 };

@@ -20,7 +20,7 @@ use crate::commit::gangs::Gangs;
 use crate::commit::leaves::Leaves;
 use crate::commit::leaves::records::renew_all_bounds;
 use crate::commit::nodes::history::NodeHistory;
-use crate::commit::nodes::recovery::Recovery;
+use crate::commit::nodes::recovered::Recovery;
 use crate::commit::opportunistic::Opportunistic;
 use crate::commit::tree::Tree;
 use crate::commit::tree::build::build;

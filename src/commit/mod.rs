@@ -73,8 +73,9 @@ pub use event::{
 pub use event_counts::EventCounts;
 pub use gangs::WaitingGang;
 pub use ledger::{Ledger, PartitionSpec};
-pub use nodes::recovery::{AppRecovery, Recovered, Unclaimed};
-pub use nodes::registration::{HeartbeatReply, NodeError};
+pub use nodes::node_error::NodeError;
+pub use nodes::recovered::{AppRecovery, Recovered, Unclaimed};
+pub use nodes::registration::HeartbeatReply;
 pub use opportunistic::NodeQueue;
 pub(crate) use proposals::batch::LedgerOwner;
 pub use proposals::batch::{CommitBatch, Unsettled};

@@ -40,8 +40,8 @@ pub use per_partition::PerPartition;
 pub use ranks::{ChildClaim, ChildUse, Ranks};
 pub use reference::{Reference, ReferenceRules, UnknownReference};
 pub use request::{
-    AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, Granted, NodeReport, NodeSpec,
-    RunningContainer,
+    AppSpec, Ask, AskCall, AskReply, ConstrainedAsk, FinishedContainer, Granted, NodeReport,
+    NodeSpec, RunningContainer,
 };
 pub use restarts::Restarts;
 pub use settings::{

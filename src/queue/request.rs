@@ -233,10 +233,8 @@ impl AskCall {
 pub struct AskReply {
     /// Containers handed over by this call, in order of allocation.
     pub allocated: Vec<Granted>,
-    /// Numbers of the containers whose end the application learns now, ascending.
-    pub finished: Vec<u32>,
-    /// Why each of them ended.
-    pub causes: Vec<EndCause>,
+    /// The containers whose end the application learns now, ascending by number.
+    pub finished: Vec<FinishedContainer>,
     /// How much more the application may get, as reported to application masters.
     pub headroom: ResourceVector,
     /// Containers that the scheduler asks back, ascending.
@@ -247,6 +245,24 @@ pub struct AskReply {
     pub update_errors: Vec<UpdateError>,
     /// Numbers that the call gave back though no live container has them, in the order of the call.
     pub unknown: Vec<u32>,
+}
+
+/// A container whose end an application learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct FinishedContainer {
+    /// The number of the container within its application.
+    pub number: u32,
+    /// Why it ended.
+    pub cause: EndCause,
+}
+
+impl FinishedContainer {
+    /// The end of a container.
+    #[must_use]
+    pub fn new(number: u32, cause: EndCause) -> Self {
+        Self { number, cause }
+    }
 }
 
 /// A container that an application received.

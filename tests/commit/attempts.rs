@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use capsched::api::{
     AppEnd, AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, ContainerId, EndCause,
-    Engine, Event, ModeKind, NodeName, NodeReport, NodeSpec, ResourceVector, Restarts,
-    RunningContainer, Scheduler, Sequential, StateView, Stepped, TreeSettings,
+    Engine, Event, FinishedContainer, ModeKind, NodeName, NodeReport, NodeSpec, ResourceVector,
+    Restarts, RunningContainer, Scheduler, Sequential, StateView, Stepped, TreeSettings,
 };
 use capsched::config;
 
@@ -260,8 +260,12 @@ fn containers_that_run_outlive_their_attempt() {
         ..AskCall::default()
     };
     let reply = engine.ask(APP, &release).unwrap();
-    assert_eq!(reply.finished, [running[0].number, 4]);
-    assert_eq!(reply.causes, [EndCause::Exited, EndCause::ApplicationEnded]);
+    let ends = [
+        (running[0].number, EndCause::Exited),
+        (4, EndCause::ApplicationEnded),
+    ];
+    let ends = ends.map(|(number, cause)| FinishedContainer::new(number, cause));
+    assert_eq!(reply.finished, ends);
     assert!(reply.unknown.is_empty());
     assert_eq!(live(&engine), [second]);
     beat(&mut engine);

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use capsched::api::{
-    AppEnd, AppSpec, ApplicationId, Ask, AskCall, ContainerId, EndCause, Engine, Event, NodeError,
-    NodeName, NodeReport, NodeSpec, NodeState, PartitionSpec, ResourceVector, Sequential,
-    StateView, SubmitError,
+    AppEnd, AppSpec, ApplicationId, Ask, AskCall, AskReply, ContainerId, EndCause, Engine, Event,
+    NodeError, NodeName, NodeReport, NodeSpec, NodeState, PartitionSpec, ResourceVector,
+    Sequential, StateView, SubmitError,
 };
 use capsched::config;
 
@@ -90,10 +90,14 @@ fn ends(engine: &mut Sequential) -> Vec<(u32, EndCause)> {
     ended.collect()
 }
 
+fn pairs(reply: &AskReply) -> Vec<(u32, EndCause)> {
+    let finished = reply.finished.iter();
+    finished.map(|one| (one.number, one.cause)).collect()
+}
+
 fn answered(engine: &mut Sequential, app: ApplicationId) -> Vec<(u32, EndCause)> {
     let reply = engine.ask(app, &AskCall::default()).unwrap();
-    assert_eq!(reply.finished.len(), reply.causes.len());
-    reply.finished.into_iter().zip(reply.causes).collect()
+    pairs(&reply)
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn every_end_has_a_cause_in_its_event_and_in_the_answer() {
         (4, EndCause::NodeLost),
     ];
     assert_eq!(ends(&mut engine), causes);
-    let mut ended: Vec<_> = reply.finished.into_iter().zip(reply.causes).collect();
+    let mut ended = pairs(&reply);
     ended.extend(answered(&mut engine, APP));
     assert_eq!(ended, causes);
     let status = causes.map(|(_, cause)| cause.exit_status());

@@ -205,7 +205,7 @@ impl Job {
         let lost = reply
             .finished
             .iter()
-            .filter(|number| self.running.remove(number));
+            .filter(|one| self.running.remove(&one.number));
         let lost = lost.count() as u64;
         if lost == 0 {
             return;

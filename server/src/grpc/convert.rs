@@ -365,10 +365,9 @@ pub(super) fn reply(
         request_id: granted.request_id,
         opportunistic: granted.opportunistic,
     });
-    let ended = of.finished.iter().zip(&of.causes);
-    let completed = ended.map(|(&number, cause)| wire::Completed {
-        number,
-        cause: cause.name().to_owned(),
+    let completed = of.finished.iter().map(|one| wire::Completed {
+        number: one.number,
+        cause: one.cause.name().to_owned(),
     });
     wire::AllocateReply {
         application,

@@ -13,11 +13,30 @@ use crate::queue::{Ask, KeyAsks};
 #[derive(Debug, Default)]
 pub struct AskOrder {
     pub(super) positions: SmallVec<[u32; 2]>,
-    /// The keys, ascending; left out where there is one at most.
+    /// Nothing where there is one key at most, so that the usual order is small.
+    pub(super) several: Option<Box<SeveralKeys>>,
+}
+
+/// The keys of a call that has more than one.
+#[derive(Debug)]
+pub(super) struct SeveralKeys {
+    /// The keys, ascending.
     pub(super) keys: Vec<SchedulerKey>,
     /// An entry without asks for each of many keys, for an application that has no key yet: made here, it costs the
     /// ledger's thread nothing.
     pub(super) entries: Vec<KeyAsks>,
+}
+
+impl SeveralKeys {
+    /// The keys of a call, ascending; nothing for one at most.
+    fn of(keys: Vec<SchedulerKey>) -> Option<Box<Self>> {
+        let entries = match keys.len() {
+            0..2 => return None,
+            MANY_KEYS.. => keys.iter().copied().map(KeyAsks::new).collect(),
+            _ => Vec::new(),
+        };
+        Some(Box::new(Self { keys, entries }))
+    }
 }
 
 /// Keys from which on their entries are made beforehand.
@@ -44,8 +63,7 @@ impl AskOrder {
         if asks.len() < 2 {
             return Self {
                 positions: (0..).take(asks.len()).collect(),
-                keys: Vec::new(),
-                entries: Vec::new(),
+                several: None,
             };
         }
         let sorted = sorted(asks);
@@ -68,16 +86,15 @@ impl AskOrder {
                 });
             positions.extend(later_ones.map(|(_, &(_, _, position))| position));
         }
-        let keys = if keys.len() > 1 { keys } else { Vec::new() };
-        let entries = match keys.len() {
-            MANY_KEYS.. => keys.iter().copied().map(KeyAsks::new).collect(),
-            _ => Vec::new(),
-        };
         Self {
             positions,
-            keys,
-            entries,
+            several: SeveralKeys::of(keys),
         }
+    }
+
+    /// The keys, ascending; none where there is one at most.
+    pub(super) fn keys(&self) -> &[SchedulerKey] {
+        self.several.as_ref().map_or(&[], |several| &several.keys)
     }
 }
 
@@ -179,7 +196,7 @@ mod tests {
                 positions
             };
             prop_assert_eq!(sorted(found), sorted(plain));
-            prop_assert!(order.keys.is_sorted());
+            prop_assert!(order.keys().is_sorted());
         }
     }
 }

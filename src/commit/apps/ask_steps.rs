@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::ask_error::{AskError, MAX_ASKS};
 use super::ask_order::AskOrder;
+use super::budget::take;
 use super::checks::{CheckedRequest, check_place};
 use super::updates::UpdateProgress;
 use crate::accounting::{FairChange, mark_moved};
@@ -91,15 +92,6 @@ impl AskProgress {
     fn go_to(&mut self, step: AskStep) {
         (self.step, self.done) = (step, 0);
     }
-}
-
-/// Takes so many items of a step as the budget has; the range that they are.
-pub(super) fn take(done: &mut usize, all: usize, budget: &mut usize) -> std::ops::Range<usize> {
-    let from = *done;
-    let count = (all - from).min(*budget);
-    *budget -= count;
-    *done += count;
-    from..from + count
 }
 
 impl Ledger {
@@ -307,8 +299,10 @@ impl Ledger {
         let numbers = &call.release;
         let range = take(&mut progress.done, numbers.len(), budget);
         for some in numbers[range].chunks(READ_AHEAD) {
-            self.containers
-                .read_ahead(some.iter().map(|&number| (app, number)));
+            if some.len() > 1 {
+                self.containers
+                    .read_ahead(some.iter().map(|&number| (app, number)));
+            }
             for &number in some {
                 let live = self.containers.live(app, number);
                 match live.filter(|&slot| !self.container(slot).is_auxiliary()) {
@@ -335,18 +329,19 @@ impl Ledger {
     ///
     /// Cost: a search for each key; one move of all entries where there are old and new ones.
     fn add_ask_keys(&mut self, app: AppSlot, progress: &mut AskProgress, budget: &mut usize) {
-        let order = &mut progress.order;
-        if progress.done == 0
-            && !order.entries.is_empty()
-            && self.state.apps[app].take_entries(&mut order.entries)
-        {
+        let Some(several) = &mut progress.order.several else {
+            progress.go_to(AskStep::Asks);
+            return;
+        };
+        let entries = &mut several.entries;
+        if progress.done == 0 && !entries.is_empty() && self.state.apps[app].take_entries(entries) {
             progress.go_to(AskStep::Asks);
             return;
         }
-        let all = order.keys.len();
+        let all = several.keys.len();
         let range = take(&mut progress.done, all, budget);
         let row = &self.state.apps[app];
-        progress.new_keys.extend(row.missing(&order.keys[range]));
+        progress.new_keys.extend(row.missing(&several.keys[range]));
         if progress.done == all {
             let new = std::mem::take(&mut progress.new_keys);
             if !new.is_empty() {
@@ -373,7 +368,7 @@ impl Ledger {
         while let Some(position) = range.next() {
             let Checked { key, ask } = at(position).clone();
             if let Err(error) = check_key(&self.state, app, key) {
-                let keys = progress.order.keys.iter().copied();
+                let keys = progress.order.keys().iter().copied();
                 self.state.apps[app].remove_unused(keys);
                 return Err(error);
             }

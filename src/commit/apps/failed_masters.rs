@@ -6,9 +6,7 @@
 //! Tests: `tests/commit/failed_masters.rs`.
 // As SimpleBlacklistManager, and AppSchedulingInfo with a list of the system beside that of the application.
 
-use crate::commit::ledger::Ledger;
-use crate::id::{AppSlot, ApplicationId, Map, NameId, NodeSlot, PartitionId};
-use crate::resource::share;
+use crate::id::{AppSlot, ApplicationId, Map, NameId};
 
 /// Where masters failed, and the lists that wait for masters to start.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +28,17 @@ impl FailedMasters {
         self.own.remove(&app)
     }
 
-    fn add(&mut self, app: ApplicationId, host: NameId) {
+    /// Keeps the list of an application aside until its master starts.
+    pub(super) fn keep_own(&mut self, app: AppSlot, own: Vec<NameId>) {
+        self.own.insert(app, own);
+    }
+
+    /// Hosts on which masters of an application failed, ascending; nothing where none did.
+    pub(super) fn hosts_of(&self, app: ApplicationId) -> Option<&[NameId]> {
+        self.hosts.get(&app).map(Vec::as_slice)
+    }
+
+    pub(super) fn add(&mut self, app: ApplicationId, host: NameId) {
         let hosts = self.hosts.entry(app).or_default();
         if let Err(at) = hosts.binary_search(&host) {
             hosts.insert(at, host);
@@ -43,53 +51,4 @@ impl FailedMasters {
 #[must_use]
 pub(crate) const fn may_blame_node(exit_status: i32) -> bool {
     !matches!(exit_status, 0 | -107..=-100)
-}
-
-impl Ledger {
-    /// Notes that the master of an application exited on a node, if that may be the node's fault.
-    pub(in crate::commit) fn note_failed_master(
-        &mut self,
-        app: AppSlot,
-        node: NodeSlot,
-        exit_status: i32,
-    ) {
-        let enabled = self.state.settings.failed_master_threshold.is_some();
-        if enabled && may_blame_node(exit_status) {
-            let host = self.state.nodes[node].host;
-            self.masters.add(self.state.apps[app].id, host);
-        }
-    }
-
-    /// Has the next master of an application placed on none of the hosts where one failed, if they are few enough.
-    pub(in crate::commit) fn avoid_failed_hosts(&mut self, app: AppSlot) {
-        let (Some(threshold), false) = (
-            self.state.settings.failed_master_threshold,
-            self.state.apps[app].unmanaged,
-        ) else {
-            return;
-        };
-        let row = &self.state.apps[app];
-        let hosts = self.masters.hosts.get(&row.id);
-        let nodes = self.nodes_for_masters(row.master_partition);
-        let few = |hosts: &&Vec<NameId>| share::is_below_part(hosts.len(), nodes, threshold);
-        let hosts = hosts.filter(few).cloned().unwrap_or_default();
-        let own = std::mem::replace(&mut self.state.apps[app].blacklist, hosts);
-        self.masters.own.insert(app, own);
-    }
-
-    /// The master of an application starts: the list of places not to use is the application's own again.
-    pub(in crate::commit) fn restore_own_places(&mut self, app: AppSlot) {
-        if let Some(own) = self.masters.take_own(app) {
-            self.state.apps[app].blacklist = own;
-        }
-    }
-
-    /// Nodes of the partition of a master, or all of the cluster where the partition has none.
-    // As RMServerUtils.getApplicableNodeCountForAM.
-    fn nodes_for_masters(&self, partition: PartitionId) -> usize {
-        match self.state.partitions[partition].nodes.len() {
-            0 => self.registry.node_count(),
-            some => some,
-        }
-    }
 }

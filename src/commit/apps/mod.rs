@@ -18,7 +18,7 @@
 //! # Why calls have parts
 //!
 //! The ledger has one writer. A call of 100,000 asks would hold all others, so that it is carried out a bounded number of
-//! items at a time (`ask_steps`). What it asks is checked as a whole before the first part.
+//! items at a time (`ask_steps`, `budget`). What it asks is checked as a whole before the first part.
 
 pub(super) mod answer;
 pub(super) mod ask_error;
@@ -27,6 +27,8 @@ pub(super) mod ask_steps;
 pub(super) mod asks;
 pub(super) mod attempt_numbers;
 pub(super) mod attempts;
+pub(super) mod avoided_hosts;
+mod budget;
 pub(super) mod checks;
 pub(super) mod clock;
 pub(super) mod correction;

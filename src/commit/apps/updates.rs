@@ -10,7 +10,7 @@
 //!
 //! Tests: `tests/commit/updates.rs`.
 
-use super::ask_steps::take;
+use super::budget::take;
 use crate::commit::containers::container::{Container, ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::updates::GrantedUpdate;

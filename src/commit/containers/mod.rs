@@ -9,7 +9,7 @@
 //! # The life of a container
 //!
 //! 1. A commit adds the record, reserved or allocated (`proposals::sink`).
-//! 2. It is handed to its application by a reply or by the event (`hand_out`).
+//! 2. It is handed to its application by a reply or by the event (`hand_out`, `acquire`).
 //! 3. Its node reports that it was launched.
 //! 4. It ends: released, exited, preempted, expired, or with its node or application (`ending`). Its charges go at once.
 //!    Its space on the node goes when the node reports, where the reference waits for that.
@@ -19,6 +19,7 @@
 //!
 //! Placing and ending are a few writes each, whatever the number of containers.
 
+mod acquire;
 pub(super) mod container;
 pub(super) mod ending;
 pub(super) mod hand_out;

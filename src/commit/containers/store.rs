@@ -21,7 +21,7 @@ use super::unfetched::Unfetched;
 use super::updates::{ChangedContainer, GrantedUpdate, GrantedUpdates};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, ContainerId, NodeSlot};
-use crate::queue::{AskReply, EndCause};
+use crate::queue::{AskReply, EndCause, FinishedContainer};
 use crate::resource::ResourceVector;
 
 /// Containers of which the records are read before they are needed.
@@ -59,7 +59,7 @@ struct OfApp {
     /// How many take space on nodes.
     spaces: u32,
     /// Numbers of ended ones that the next answer lists, and why they ended.
-    finished: Vec<(u32, EndCause)>,
+    finished: Vec<FinishedContainer>,
     /// Numbers of those that the next answer asks to give back.
     asked_back: BTreeSet<u32>,
 }
@@ -428,7 +428,9 @@ impl Containers {
 
     /// The next answer to an application lists the end of a container.
     pub(in crate::commit) fn note_finished(&mut self, app: AppSlot, number: u32, cause: EndCause) {
-        self.by_app[app.index()].finished.push((number, cause));
+        self.by_app[app.index()]
+            .finished
+            .push(FinishedContainer::new(number, cause));
     }
 
     /// Forgets ends that an application was not answered.
@@ -440,13 +442,8 @@ impl Containers {
     pub(in crate::commit) fn move_finished(&mut self, app: AppSlot, answer: &mut AskReply) {
         let mut finished = std::mem::take(&mut self.by_app[app.index()].finished);
         finished.sort_unstable();
-        finished.dedup_by_key(|(number, _)| *number);
-        answer
-            .finished
-            .extend(finished.iter().map(|&(number, _)| number));
-        answer
-            .causes
-            .extend(finished.iter().map(|&(_, cause)| cause));
+        finished.dedup_by_key(|one| one.number);
+        answer.finished.extend_from_slice(&finished);
         self.by_app[app.index()].finished = emptied(finished);
     }
 

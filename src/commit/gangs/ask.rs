@@ -2,7 +2,7 @@
 //!
 //! Tests: `tests/commit/gangs.rs`.
 
-use super::WaitingGang;
+use super::waiting::WaitingGang;
 use crate::cluster::is_attribute_name;
 use crate::commit::apps::ask_error::AskError;
 use crate::commit::ledger::Ledger;

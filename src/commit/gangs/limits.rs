@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use super::WaitingGang;
-use super::plan::members_in;
+use super::sites::members_in;
+use super::waiting::WaitingGang;
 use crate::accounting::charge_user;
 use crate::commit::ledger::Ledger;
 use crate::id::{PartitionId, QueueSlot, UserSlot};

@@ -2,28 +2,9 @@
 //!
 //! Tests: `tests/preemption/gangs.rs`.
 
+use super::placed::PlacedGang;
 use crate::commit::ledger::Ledger;
-use crate::id::{AppSlot, ContainerId};
-
-/// A gang of which the minimum was placed.
-#[derive(Clone, Debug)]
-pub(in crate::commit) struct PlacedGang {
-    app: AppSlot,
-    generation: u32,
-    /// The containers of its minimum, ascending.
-    members: Vec<ContainerId>,
-}
-
-impl PlacedGang {
-    pub(super) fn new(app: AppSlot, generation: u32, mut members: Vec<ContainerId>) -> Self {
-        members.sort_unstable();
-        Self {
-            app,
-            generation,
-            members,
-        }
-    }
-}
+use crate::id::ContainerId;
 
 impl Ledger {
     /// The live containers of each placed gang, of gangs that have all of them: what is to be preempted together or

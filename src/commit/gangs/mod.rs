@@ -15,7 +15,7 @@
 //! 3. tries the gangs in the order in which they were asked: limits of queues (`limits`), nodes (`sites`, `plan`),
 //!    then the limit of the user. What holds is committed whole (`place`); otherwise the gang keeps the reason;
 //! 4. ends holds whose gang is gone or no longer waits for room;
-//! 5. lets the oldest gang of each partition that waits for room hold nodes (`hold`), if no other gang does.
+//! 5. lets the oldest gang of each partition that waits for room hold nodes (`holding`), if no other gang does.
 //!
 //! # Holds
 //!
@@ -39,50 +39,23 @@
 
 mod ask;
 mod hold;
+mod holding;
 mod limits;
-pub(super) mod members;
+mod members;
 mod place;
+mod placed;
 mod plan;
 mod serve;
 mod sites;
+mod waiting;
 
 use std::collections::BTreeMap;
 
 use self::hold::GangHold;
-use self::members::PlacedGang;
+use self::placed::PlacedGang;
 use self::sites::GangSites;
-use super::event::{Event, GangEvent, GangStep};
-use crate::id::{AppSlot, ApplicationId, PartitionId, SchedulerKey};
-use crate::queue::{Closeness, GangWait};
-use crate::resource::ResourceVector;
-
-/// A gang that waits for its minimum.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WaitingGang {
-    /// Its application.
-    pub app: ApplicationId,
-    /// The key that its members will have.
-    pub key: SchedulerKey,
-    /// Size of one member after rounding.
-    pub size: ResourceVector,
-    /// Members that are placed together.
-    pub minimum: u32,
-    /// Members that are asked for afterwards.
-    pub elastic: u32,
-    /// How close together the minimum has to be.
-    pub close: Closeness,
-    /// Where it may be placed.
-    pub partition: PartitionId,
-    /// When it was asked for, in ms of the ledger's clock.
-    pub asked_ms: u64,
-    /// When it is given up.
-    pub deadline_ms: u64,
-    /// Why it waits.
-    pub wait: GangWait,
-    slot: AppSlot,
-    generation: u32,
-}
+pub use self::waiting::WaitingGang;
+use crate::id::{AppSlot, NodeSlot, PartitionId, SchedulerKey};
 
 /// What the ledger keeps of gangs.
 #[derive(Clone, Debug)]
@@ -107,19 +80,6 @@ pub(super) struct Gangs {
     asked: bool,
     /// When something is due by time alone, in ms.
     next_check_ms: u64,
-}
-
-impl WaitingGang {
-    /// The event of something that happened to it.
-    fn event(&self, step: GangStep) -> Event {
-        Event::Gang(GangEvent {
-            app: self.app,
-            priority: self.key.priority,
-            request_id: self.key.request_id,
-            members: self.minimum,
-            step,
-        })
-    }
 }
 
 impl Default for Gangs {
@@ -150,6 +110,12 @@ impl Gangs {
     #[inline]
     pub(super) fn note_change(&mut self) {
         self.changed = true;
+    }
+
+    /// The nodes that a gang holds, ascending; none without a hold.
+    pub(super) fn held_by(&self, gang: &WaitingGang) -> Vec<NodeSlot> {
+        let hold = self.holds.iter().find(|hold| hold.is_of(gang));
+        hold.map_or_else(Vec::new, |hold| hold.nodes().collect())
     }
 
     /// When something is due by time alone; nothing where no gang waits.

@@ -2,10 +2,10 @@
 //!
 //! Tests: `tests/commit/gangs.rs`, and the model `loom-tests/tests/gangs.rs`.
 
-use super::WaitingGang;
-use super::members::PlacedGang;
+use super::placed::PlacedGang;
 use super::plan::{GangPlaces, places, plan};
 use super::sites::GangSites;
+use super::waiting::WaitingGang;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::event::GangStep;
 use crate::commit::ledger::Ledger;

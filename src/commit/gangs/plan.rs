@@ -5,11 +5,10 @@
 //!
 //! Tests: `tests/commit/gangs.rs`.
 
-use super::WaitingGang;
 use super::sites::{GangSites, GroupRoom};
+use super::waiting::WaitingGang;
 use crate::id::NodeSlot;
 use crate::queue::GangWait;
-use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// Nodes with the number of members that go there.
@@ -86,30 +85,4 @@ pub(super) fn are_enough(state: &State, gang: &WaitingGang, nodes: &[NodeSlot]) 
     let sites = GangSites::among(state, gang, nodes, nodes);
     let wanted = u64::from(gang.minimum);
     sites.rooms().any(|room| room.empty >= wanted)
-}
-
-/// How many members fit in a room, but at most so many.
-pub(super) fn members_in(
-    state: &State,
-    size: &ResourceVector,
-    room: &ResourceVector,
-    most: u32,
-) -> u32 {
-    let fits = |count: u32| {
-        let all = size.checked_times(i64::from(count));
-        all.is_some_and(|all| state.calculator.fits_in(&all, room) && state.has_cores(&all, room))
-    };
-    if !fits(1) {
-        return 0;
-    }
-    let (mut fit, mut above) = (1, most.saturating_add(1));
-    while above - fit > 1 {
-        let middle = fit + (above - fit) / 2;
-        if fits(middle) {
-            fit = middle;
-        } else {
-            above = middle;
-        }
-    }
-    fit
 }

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::WaitingGang;
 use super::sites::GangSites;
+use super::waiting::WaitingGang;
 use crate::commit::event::GangStep;
 use crate::commit::ledger::Ledger;
 

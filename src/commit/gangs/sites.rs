@@ -10,8 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use super::WaitingGang;
-use super::plan::members_in;
+use super::waiting::WaitingGang;
 use crate::cluster::{Node, NodeState};
 use crate::id::{NameId, NodeSlot};
 use crate::queue::Closeness;
@@ -215,4 +214,30 @@ fn group_of(row: &Node, close: &Closeness) -> Option<SiteGroup> {
             Some((NameId::ANY, value.clone()))
         }
     }
+}
+
+/// How many members fit in a room, but at most so many.
+pub(super) fn members_in(
+    state: &State,
+    size: &ResourceVector,
+    room: &ResourceVector,
+    most: u32,
+) -> u32 {
+    let fits = |count: u32| {
+        let all = size.checked_times(i64::from(count));
+        all.is_some_and(|all| state.calculator.fits_in(&all, room) && state.has_cores(&all, room))
+    };
+    if !fits(1) {
+        return 0;
+    }
+    let (mut fit, mut above) = (1, most.saturating_add(1));
+    while above - fit > 1 {
+        let middle = fit + (above - fit) / 2;
+        if fits(middle) {
+            fit = middle;
+        } else {
+            above = middle;
+        }
+    }
+    fit
 }

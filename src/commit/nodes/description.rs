@@ -2,7 +2,7 @@
 //!
 //! Tests: `tests/commit/operations.rs`.
 
-use super::registration::NodeError;
+use super::node_error::NodeError;
 use crate::cluster::{AttributeMapping, Attributes, map_attributes};
 use crate::queue::NodeSpec;
 

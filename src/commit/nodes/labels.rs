@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::registration::known_label;
 use crate::commit::ledger::{Ledger, PartitionSpec};
-use crate::commit::nodes::registration::NodeError;
+use crate::commit::nodes::node_error::NodeError;
 use crate::commit::tree::refresh_error::RefreshError;
 use crate::id::{NodeName, PartitionId};
 

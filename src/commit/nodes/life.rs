@@ -3,7 +3,8 @@
 //! Tests: `tests/commit/operations.rs`.
 
 use super::description::{attributes_of, check_rack};
-use super::registration::{NodeError, check_total, known_label, registered};
+use super::node_error::NodeError;
+use super::registration::{check_total, known_label, registered};
 use crate::cluster::NodeState;
 use crate::commit::ledger::Ledger;
 use crate::id::NodeName;

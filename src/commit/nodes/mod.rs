@@ -9,13 +9,15 @@
 //! 4. A total below what runs there is enforced only while the node is decommissioned (`overcommit`).
 //! 5. It is lost or leaves: its containers end, and its incarnation makes proposals for it void.
 //!
-//! While a scheduler recovers, nodes report containers that it does not know yet (`recovery`).
+//! While a scheduler recovers, nodes report containers that it does not know yet (`recovery`, `recovered`).
 
 mod description;
 mod labels;
 
 pub(super) mod history;
 pub(super) mod life;
+pub(super) mod node_error;
 pub(super) mod overcommit;
-pub(super) mod recovery;
+pub(super) mod recovered;
+mod recovery;
 pub(super) mod registration;

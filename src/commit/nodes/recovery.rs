@@ -10,87 +10,22 @@
 //! Tests: `tests/commit/recovery.rs`.
 // As AbstractYarnScheduler.recoverContainersOnNode and CapacityScheduler.addApplicationOnRecovery.
 
-use std::collections::BTreeMap;
-use std::vec;
-
-use super::registration::NodeError;
+use super::node_error::NodeError;
+use super::recovered::{AppRecovery, Recovered, Unclaimed};
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::apps::lifecycle::{SubmitError, check_new, named_queue, priority_of};
 use crate::commit::containers::container::{Container, ContainerState};
 use crate::commit::containers::updates::ChangedContainer;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
-use crate::id::{AppSlot, ApplicationId, ContainerId, NodeName, NodeSlot, QueueSlot, SchedulerKey};
+use crate::id::{AppSlot, ContainerId, NodeName, NodeSlot, QueueSlot, SchedulerKey};
 use crate::queue::{App, AppSpec, AppStage, NodeSpec, QueueState, RunningContainer};
 use crate::resource::{MAX_VALUE, ResourceVector};
-
-/// What became of the containers that live when something is recovered.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Recovered {
-    /// Containers that were taken over, ascending.
-    pub taken: Vec<ContainerId>,
-    /// Containers that are to be stopped, ascending: of unknown applications or other attempts, or reported twice.
-    pub to_stop: Vec<ContainerId>,
-    /// Containers of applications that are not recovered yet, ascending.
-    pub waiting: Vec<ContainerId>,
-}
-
-impl Recovered {
-    /// The same with all lists ascending.
-    #[must_use]
-    pub fn sorted(mut self) -> Self {
-        for list in [&mut self.taken, &mut self.to_stop, &mut self.waiting] {
-            list.sort_unstable();
-        }
-        self
-    }
-}
-
-/// Containers with their nodes, as those reported them.
-type Reported = Vec<(NodeName, RunningContainer)>;
-
-/// Containers that wait for their applications.
-#[derive(Clone, Debug, Default)]
-pub(in crate::commit) struct Recovery {
-    /// Whether applications may still be recovered.
-    open: bool,
-    waiting: BTreeMap<ApplicationId, Reported>,
-}
-
-/// An application that was recovered, with the containers that it has yet to take over.
-#[derive(Debug)]
-pub struct AppRecovery {
-    left: vec::IntoIter<(NodeName, RunningContainer)>,
-    result: Recovered,
-}
-
-impl AppRecovery {
-    /// What became of the containers so far, in the order in which nodes reported them.
-    #[must_use]
-    pub fn into_recovered(self) -> Recovered {
-        self.result
-    }
-}
-
-/// Containers that nobody claimed.
-#[derive(Debug)]
-pub struct Unclaimed(BTreeMap<ApplicationId, Reported>);
-
-impl Unclaimed {
-    /// Their ids, ascending.
-    #[must_use]
-    pub fn into_ids(self) -> Vec<ContainerId> {
-        let mut ids: Vec<_> = self.0.into_values().flatten().map(|(_, c)| c.id).collect();
-        ids.sort_unstable();
-        ids
-    }
-}
 
 impl Ledger {
     /// The scheduler recovers from now on, until [`Ledger::finish_recovery`].
     pub fn begin_recovery(&mut self) {
-        self.recovery.open = true;
+        self.recovery.begin();
     }
 
     /// Ends the recovery; the containers that nobody claimed, ascending, which are to be stopped.
@@ -100,8 +35,7 @@ impl Ledger {
 
     /// Ends the recovery, as [`Self::finish_recovery`]; the list is left to the caller.
     pub fn take_unclaimed(&mut self) -> Unclaimed {
-        self.recovery.open = false;
-        Unclaimed(std::mem::take(&mut self.recovery.waiting))
+        self.recovery.finish()
     }
 
     /// Registers a node with the containers that it runs. What it runs counts even where it has no room for it.
@@ -192,26 +126,23 @@ impl Ledger {
     /// Takes over containers of an application that was recovered, as many as the budget has; whether none is left.
     pub fn take_over_part(&mut self, recovery: &mut AppRecovery, budget: &mut usize) -> bool {
         while *budget > 0 {
-            let Some((node, container)) = recovery.left.next() else {
+            let Some((node, container)) = recovery.next() else {
                 return true;
             };
             *budget -= 1;
-            self.recover_container(&node, container, &mut recovery.result);
+            self.recover_container(&node, container, recovery.result());
         }
-        recovery.left.as_slice().is_empty()
+        recovery.is_done()
     }
 
     /// What nodes reported of an application before it was recovered. New containers get numbers behind all of those.
     fn claim_waiting(&mut self, app: AppSlot) -> AppRecovery {
         let row = &mut self.state.apps[app];
-        let waiting = self.recovery.waiting.remove(&row.id).unwrap_or_default();
+        let waiting = self.recovery.claim(row.id);
         let own = waiting.iter().filter(|(_, one)| is_of(row, one.id));
         let last = own.map(|(_, one)| one.id.number).max().unwrap_or(0);
         row.next_container = row.next_container.max(last.saturating_add(1));
-        AppRecovery {
-            left: waiting.into_iter(),
-            result: Recovered::default(),
-        }
+        AppRecovery::new(waiting)
     }
 
     /// A stopped queue with an application drains, and those above it.
@@ -240,10 +171,9 @@ impl Ledger {
             return;
         };
         match self.app(id.app) {
-            None if self.recovery.open => {
+            None if self.recovery.is_open() => {
                 result.waiting.push(id);
-                let waiting = self.recovery.waiting.entry(id.app).or_default();
-                waiting.push((node.clone(), container));
+                self.recovery.keep(node.clone(), container);
             }
             Some(app)
                 if is_of(&self.state.apps[app], id)

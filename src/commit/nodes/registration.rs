@@ -2,66 +2,20 @@
 //!
 //! Tests: `tests/inputs/requests.rs`.
 
-use std::fmt;
-
 use super::description::{attributes_of, check_rack};
-use crate::cluster::{
-    AttributeError, AttributeMapping, Attributes, Node, NodeState, map_attributes,
-};
+use super::node_error::NodeError;
+use crate::cluster::{AttributeMapping, Attributes, Node, NodeState, map_attributes};
 use crate::commit::containers::container::{Container, ContainerState};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::registry::Registry;
 use crate::commit::tree::capacity::update_cluster;
-use crate::id::{ContainerId, NodeName, NodeNameError, NodeSlot, PartitionId, Set};
+use crate::id::{ContainerId, NodeName, NodeSlot, PartitionId, Set};
 use crate::queue::{EndCause, NodeReport, NodeSpec};
 use crate::resource::{MAX_VALUE, PackedVector, ResourceVector};
 use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
-
-/// Why a call about a node was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NodeError {
-    /// The engine has shut down.
-    Closed,
-    /// The call came from inside a closure that looks at the ledger.
-    Reentrant,
-    /// The name is not one of a node.
-    Name(NodeNameError),
-    /// A node of that name is registered.
-    Duplicate(NodeName),
-    /// No node of that name is registered.
-    Unknown(NodeName),
-    /// The total is negative or above the bound of one value, or the cluster's would be.
-    Total(ResourceVector),
-    /// The cluster does not know the label.
-    Label(String),
-    /// A part of an attribute is malformed.
-    Attribute(AttributeError),
-    /// The rack's name is empty, too long, holds control characters, or is `*`, which means
-    /// anywhere.
-    Rack(String),
-}
-
-impl fmt::Display for NodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed => f.write_str("the engine has shut down"),
-            Self::Reentrant => f.write_str("a call from inside a closure that looks at the ledger"),
-            Self::Name(error) => error.fmt(f),
-            Self::Duplicate(name) => write!(f, "node {name} is registered already"),
-            Self::Unknown(name) => write!(f, "there is no node {name}"),
-            Self::Total(total) => write!(f, "{total} cannot be the total of a node"),
-            Self::Label(label) => write!(f, "the cluster does not know the label `{label}`"),
-            Self::Attribute(error) => error.fmt(f),
-            Self::Rack(rack) => write!(f, "`{rack}` is not the name of a rack"),
-        }
-    }
-}
-
-impl std::error::Error for NodeError {}
 
 /// What a node's heartbeat reported, ascending by application and number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

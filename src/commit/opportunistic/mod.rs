@@ -9,7 +9,7 @@
 //!
 //! # Steps
 //!
-//! 1. Asks that are not served wait here, by application and key (`ask`).
+//! 1. Asks that are not served wait here, by application and key (`ask`, `waiting_asks`).
 //! 2. At the ask, and at each later call of the application, containers are placed (`place`): on the hosts that
 //!    the ask names, on its racks, then on the least loaded nodes of its partition (`load_order`).
 //! 3. A container starts at once where its node has room beside everything that runs there. Otherwise it waits in
@@ -42,15 +42,16 @@ mod load_order;
 mod node_queue;
 mod place;
 mod settle;
+mod waiting_asks;
 mod waits;
 
 use std::collections::BTreeMap;
 
-use self::ask::WaitingAsks;
 use self::limit::QueueLengths;
 use self::load_order::LoadOrder;
 pub use self::node_queue::NodeQueue;
 use self::node_queue::QueuedContainer;
+use self::waiting_asks::WaitingAsks;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, NodeSlot};
 use crate::queue::OpportunisticSettings;

@@ -3,9 +3,9 @@
 //! Tests: `tests/commit/opportunistic/placement.rs`.
 // As CentralizedOpportunisticContainerAllocator.
 
-use super::ask::WaitingAsk;
 use super::load_order::NodeGroup;
 use super::node_queue::QueuedContainer;
+use super::waiting_asks::WaitingAsk;
 use crate::commit::containers::container::{Container, ContainerState};
 use crate::commit::containers::updates::ChangedContainer;
 use crate::commit::event::OpportunisticStep;

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::ask::WaitingAsk;
 use super::place::NodeFit;
+use super::waiting_asks::WaitingAsk;
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, ApplicationId, NodeSlot, PartitionId, SchedulerKey};
 use crate::queue::{OpportunisticNodes, OpportunisticWait, WaitingOpportunistic};

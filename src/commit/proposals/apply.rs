@@ -3,7 +3,6 @@
 //! Tests: `tests/commit/bad_proposals.rs`.
 
 use super::batch::CommitBatch;
-use super::conflict::Conflict;
 use super::outcome::CommitOutcome;
 use super::sink::sink;
 use crate::accounting::{ContainerPlacement, FairChange, mark_moved, place};
@@ -11,7 +10,6 @@ use crate::commit::containers::container::GiveBack;
 use crate::commit::event::{Event, UnreserveReason};
 use crate::commit::leaves::usage::add_reserved;
 use crate::commit::ledger::Ledger;
-use crate::commit::nodes::registration::is_registered;
 use crate::commit::outbox::FollowUpEvent;
 use crate::id::{AppSlot, ContainerId};
 use crate::proposer::{Observation, Outcome, Proposal, ProposalKind, Release};
@@ -171,35 +169,6 @@ impl Ledger {
             self.containers.get_mut(slot).give_back = GiveBack::Nothing;
             self.end_container(slot, EndCause::Preempted);
         }
-    }
-}
-
-/// Moves the counters of a key for which room was found, though the proposal did not hold.
-pub(super) fn count_found(state: &mut State, proposal: &Proposal) {
-    let here = is_registered(state, proposal.node, proposal.incarnation);
-    let app = &mut state.apps[proposal.app];
-    if proposal.counted
-        && here
-        && app.generation == proposal.generation
-        && let Ok(at) = app.find_key(proposal.key)
-    {
-        let partition = state.nodes[proposal.node].partition;
-        app.keys[at].count_found(partition);
-    }
-}
-
-/// The event of a proposal that did not hold.
-pub(super) fn rejection(state: &State, proposal: &Proposal, conflict: Conflict) -> Event {
-    let held = proposal
-        .reserved
-        .and_then(|_| state.nodes[proposal.node].reserved);
-    Event::Rejected {
-        app: state.apps[proposal.app].id,
-        node: state.nodes[proposal.node].name.clone(),
-        size: held.map_or_else(|| proposal.size.get(), |held| held.size),
-        kind: proposal.kind,
-        again: proposal.reserved.is_some(),
-        conflict,
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) mod deferred;
 pub(super) mod observe;
 pub(super) mod outcome;
 pub(super) mod reclaimed_slots;
+mod rejection;
 pub(super) mod simple_allocation;
 pub(super) mod sink;
 pub(super) mod validate;

@@ -2,6 +2,7 @@
 
 pub(super) mod build;
 pub(super) mod capacity;
+pub(super) mod fractions;
 pub(super) mod managed;
 pub(super) mod refresh;
 pub(super) mod refresh_checks;

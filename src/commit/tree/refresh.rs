@@ -11,8 +11,9 @@ use super::{Tree, build};
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::stop_queue;
 use crate::commit::tree::capacity::{
-    update_absolute, update_cluster, update_maximum_applications, update_statistics,
+    update_cluster, update_maximum_applications, update_statistics,
 };
+use crate::commit::tree::fractions::update_absolute;
 use crate::commit::tree::refresh_checks::{check_children, check_hierarchy};
 use crate::id::{PartitionId, QueueSlot, java_order};
 use crate::queue::{

@@ -8,7 +8,7 @@
     reason = "the driver of the reference computes in doubles, with exact tests for 0 and 1"
 )]
 
-use crate::commit::tree::capacity::{derive_fractions, update_absolute};
+use crate::commit::tree::fractions::{derive_fractions, update_absolute};
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::{QueueKind, VectorEntry};
 use crate::resource::{MEMORY, ResourceUnit, ResourceVector, share};

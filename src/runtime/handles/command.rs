@@ -57,7 +57,6 @@ impl AskBatch {
             AskReply {
                 allocated: Vec::with_capacity(gives_back.max(1)),
                 finished: Vec::with_capacity(gives_back),
-                causes: Vec::with_capacity(gives_back),
                 ..AskReply::default()
             }
         };

@@ -73,15 +73,13 @@ impl Player<'_> {
         match self.engine.ask(id, &call) {
             Ok(reply) => {
                 list(out, "updates", chosen);
-                let numbers = reply
-                    .allocated
-                    .iter()
-                    .map(|granted| granted.container.number);
+                let numbers = reply.allocated.iter().map(|one| one.container.number);
                 list(out, "allocated", numbers.collect());
                 let types = self.scenario.resource_types.len();
                 out.insert("headroom".into(), json!(reply.headroom.values(types)));
                 self.answer_updates(&reply, out);
-                list(out, "finished", reply.finished);
+                let finished = reply.finished.iter().map(|one| one.number);
+                list(out, "finished", finished.collect());
                 list(out, "preempt_negotiable", reply.asked_back);
             }
             Err(refused) => error(out, refused.code()),
