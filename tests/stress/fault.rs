@@ -41,17 +41,19 @@ impl Fault {
 pub(crate) struct FaultyClock {
     clock: SystemClock,
     fault: Fault,
-    readings: Arc<AtomicU64>,
+    /// Readings of the threads at fault, with those of earlier runs.
+    pub(crate) readings: Arc<AtomicU64>,
     /// Faults that came.
     pub(crate) hits: Arc<AtomicU64>,
 }
 
 impl FaultyClock {
-    pub(crate) fn new(fault: Fault) -> Self {
+    /// A clock that counts on from the readings of earlier runs.
+    pub(crate) fn new(fault: Fault, readings: u64) -> Self {
         Self {
             clock: SystemClock::new(),
             fault,
-            readings: Arc::default(),
+            readings: Arc::new(AtomicU64::new(readings)),
             hits: Arc::default(),
         }
     }

@@ -27,15 +27,20 @@ const MODES: [Mode; 3] = [
     Mode::Global { threads: 3 },
 ];
 
-/// Runs in every mode with some faults, each until it came and was met by what it may harm: a proposer
-/// reads its clock for a few decisions only, so that a run may end before. Each run has other
-/// clients.
+/// Runs in every mode with some faults, each until it came and was met by what it may harm. A proposer
+/// reads its clock for a few decisions only, so that a run may end before: the next one, with other clients,
+/// counts on from there.
 fn run_all(plans: impl Fn(Mode) -> Vec<Plan>) {
     for mode in MODES {
         for plan in plans(mode) {
             let mut all = Sum::default();
             let came = (1..=50).any(|seed| {
-                let sum = run(Plan { seed, ..plan });
+                let readings = all.readings;
+                let sum = run(Plan {
+                    seed,
+                    readings,
+                    ..plan
+                });
                 assert!(sum.placed > 0, "{plan:?}");
                 all += sum;
                 let met = all.refused > 0 || mode.threads() == 1;
@@ -67,7 +72,7 @@ fn reservations_are_made_and_fulfilled() {
 }
 
 #[test]
-fn every_commit_is_told_once_where_nobody_reserves() {
+fn every_commit_has_one_event_where_nobody_reserves() {
     // This mode takes nodes one by one, and passes by what has no room for the least.
     for mode in [1, 2].map(|threads| Mode::Asynchronous { threads }) {
         let sum = run(Plan {

@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     pub(crate) fault: Fault,
     /// How often clocks are read.
     pub(crate) latencies: Latencies,
+    /// Readings of the threads at fault in earlier runs: where a run has few, the fault comes in a later one.
+    pub(crate) readings: u64,
     /// Looks of the reader of events after which the end is asked for; otherwise all is done.
     pub(crate) stop_after: Option<u32>,
     /// Capacity of every queue between threads, unless it is the usual one.
@@ -36,6 +38,7 @@ impl Plan {
             mode,
             fault,
             latencies: Latencies::Sampled,
+            readings: 0,
             stop_after: None,
             capacity: None,
             sizes: &[[1024, 1], [2048, 1], [5120, 3]],
@@ -95,6 +98,8 @@ pub(crate) struct Sum {
     pub(crate) beyond: [u64; 3],
     /// Decisions of proposers that proposed something.
     pub(crate) proposed: u64,
+    /// Readings of the clock by the threads at fault.
+    pub(crate) readings: u64,
     /// Faults that came.
     pub(crate) hits: u64,
     /// Looks that were answered.
@@ -113,6 +118,7 @@ impl std::ops::AddAssign for Sum {
             *all += more;
         }
         self.proposed += other.proposed;
+        self.readings += other.readings;
         self.hits += other.hits;
         self.looks += other.looks;
         self.cut += other.cut;
@@ -175,7 +181,7 @@ fn meet(engine: &Threaded, plan: &Plan, ending: &Ending, sum: &mut Sum) -> (Know
 /// One run.
 pub(crate) fn run(plan: Plan) -> Sum {
     let _witness = Witness(plan);
-    let clock = FaultyClock::new(plan.fault);
+    let clock = FaultyClock::new(plan.fault, plan.readings);
     let mut engine = plan.start(clock.clone());
     let (mut books, mut sum) = (scene::books(plan.largest()), Sum::default());
     let ending = Ending::default();
@@ -220,6 +226,7 @@ pub(crate) fn run(plan: Plan) -> Sum {
         fulfilled: books.fulfilled,
         refused: books.refusals(),
         proposed: last.taken.iter().sum::<u64>() - last.skipped,
+        readings: clock.readings.load(Ordering::Relaxed) - plan.readings,
         hits: clock.hits.load(Ordering::Relaxed),
         ..sum
     }
