@@ -13,8 +13,8 @@ const NOISE_PERCENT: u64 = 5;
 #[derive(Debug)]
 struct Step {
     load: u64,
-    /// Containers asked for in an hour, of the first mode.
-    hourly: u64,
+    /// Containers asked for in an hour, of the first mode; nothing where all came in one burst.
+    hourly: Option<u64>,
     /// By mode and costs: the delay at p95 with and without costs, in us, and the share of the time
     /// in which the scheduler worked, in thousandths.
     points: Vec<Point>,
@@ -71,7 +71,7 @@ impl Sweep {
             };
             Step {
                 load,
-                hourly: first.unwrap_or(0),
+                hourly: first,
                 points: dear.map(point).collect(),
             }
         };
@@ -117,7 +117,7 @@ impl Sweep {
                         out,
                         "  {:>6} {:>16} {:>14} {:>14} {:>6}.{} %",
                         format!("x{}", step.load),
-                        grouped(step.hourly),
+                        step.hourly.map_or_else(|| "-".to_owned(), grouped),
                         time(point.with_us.saturating_mul(1000)),
                         time(point.without_us.saturating_mul(1000)),
                         busy / 10,
@@ -178,7 +178,7 @@ mod tests {
     fn a_mode_is_behind_from_the_first_load_at_which_costs_add_too_much() {
         let step = |load, points| Step {
             load,
-            hourly: 1000 * load,
+            hourly: Some(1000 * load),
             points,
         };
         let sweep = Sweep {

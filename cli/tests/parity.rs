@@ -1,8 +1,9 @@
 //! `capsched parity` as a user runs it, on the recordings of the repository.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -146,4 +147,56 @@ fn a_recording_follows_the_release_that_it_names() {
     assert_eq!(older.status.code(), Some(1));
     let difference = &lines(&older)[0]["differences"][0];
     assert!(difference["place"].as_str().unwrap().contains("pending"));
+}
+
+/// What the command says of recordings on standard input: exit code, output, errors.
+fn piped(text: &str) -> (Option<i32>, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_capsched"))
+        .args(["parity", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(text.as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn standard_input_holds_one_recording_or_one_a_line() {
+    let file = recordings().join("hand/heartbeat-single.json");
+    let recording = std::fs::read_to_string(file).unwrap();
+    let value: Value = serde_json::from_str(&recording).unwrap();
+    let line = value.to_string();
+    let pretty = serde_json::to_string_pretty(&value).unwrap();
+    for (text, passed) in [
+        (pretty.clone(), 1),
+        (format!("\n{line}"), 1),
+        (format!("{line}\n\n{line}\n"), 2),
+    ] {
+        let (code, out, err) = piped(&text);
+        let sum = format!("{passed} passed, 0 failed, 0 deliberate");
+        assert!(out.contains(&sum), "{out}{err}");
+        assert_eq!(code, Some(0));
+    }
+    for (text, place) in [
+        (format!("{line}\n{{\"a\"\n"), "standard input:2"),
+        (pretty.replacen(':', "", 1), "standard input:2"),
+        ("5".to_owned(), "standard input:1"),
+    ] {
+        let (code, out, err) = piped(&text);
+        assert!(out.contains(place), "{place}: {out}{err}");
+        assert_eq!(code, Some(1), "{place}");
+    }
+    let (code, out, err) = piped(" \n");
+    assert!(err.contains("no recording is there"), "{out}{err}");
+    assert_ne!(code, Some(0));
 }

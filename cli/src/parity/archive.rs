@@ -6,10 +6,12 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::configuration::Configuration;
 use crate::aside::Aside;
+use crate::check::STANDARD_INPUT;
 use crate::output::Problem;
 
 /// Where a recording stands.
@@ -22,7 +24,7 @@ pub(super) struct RecordingPlace {
 
 impl fmt::Display for RecordingPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file.display())?;
+        write!(f, "{}", shown(&self.file))?;
         match self.line {
             Some(line) => write!(f, ":{line}"),
             None => Ok(()),
@@ -30,12 +32,23 @@ impl fmt::Display for RecordingPlace {
     }
 }
 
+/// How messages name a path; `-` is standard input.
+fn shown(path: &Path) -> String {
+    if path == Path::new("-") {
+        return STANDARD_INPUT.to_owned();
+    }
+    path.display().to_string()
+}
+
 /// Takes a recording with its place.
 pub(super) type OnRecording<'a> = dyn FnMut(&RecordingPlace, Result<Value>) + 'a;
 
 /// Calls back with every recording below a path, files in order of their names.
 pub(super) fn each(path: &Path, call: &mut OnRecording<'_>) -> Result<()> {
-    let context = || format!("cannot read {}", path.display());
+    let context = || format!("cannot read {}", shown(path));
+    if path == Path::new("-") {
+        return input(path, std::io::stdin().lock(), call).with_context(context);
+    }
     if let Some(scene) = scene_of(path) {
         let place = RecordingPlace {
             file: path.to_owned(),
@@ -59,15 +72,37 @@ pub(super) fn each(path: &Path, call: &mut OnRecording<'_>) -> Result<()> {
             lines(path, zstd::Decoder::new(file).with_context(context)?, call)
         }
         Some(Form::Single) | None => {
-            let value = serde_json::from_reader(BufReader::new(file));
-            let place = RecordingPlace {
-                file: path.to_owned(),
-                line: None,
-            };
-            call(&place, value.map_err(|error| not_json(path, 1, &error)));
+            single(path, BufReader::new(file), call);
             Ok(())
         }
     }
+}
+
+/// One recording.
+fn single(path: &Path, file: impl Read, call: &mut OnRecording<'_>) {
+    let value = serde_json::from_reader(file);
+    let place = RecordingPlace {
+        file: path.to_owned(),
+        line: None,
+    };
+    call(&place, value.map_err(|error| not_json(path, 1, &error)));
+}
+
+/// Recordings without a name that tells their form: one a line where the first line is a whole one, else one.
+fn input(path: &Path, mut input: impl BufRead, call: &mut OnRecording<'_>) -> Result<()> {
+    let mut first = Vec::new();
+    while first.trim_ascii().is_empty() {
+        if input.read_until(b'\n', &mut first)? == 0 {
+            return Ok(());
+        }
+    }
+    let whole = serde_json::from_slice::<IgnoredAny>(&first).is_ok();
+    let file = first.as_slice().chain(input);
+    if whole {
+        return lines(path, file, call);
+    }
+    single(path, file, call);
+    Ok(())
 }
 
 /// The scene of a folder as one value: its inputs, with the recorded answers. Nothing when it is no folder of a
@@ -95,7 +130,7 @@ fn scene_of(path: &Path) -> Option<Result<Value>> {
 }
 
 fn not_json(path: &Path, line: usize, error: &serde_json::Error) -> anyhow::Error {
-    let mut problem = Problem::json(&path.display().to_string(), line, error);
+    let mut problem = Problem::json(&shown(path), line, error);
     problem.0 += ", so this is not JSON";
     problem.into()
 }

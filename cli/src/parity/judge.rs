@@ -132,7 +132,8 @@ impl Judge {
         match self.answers.recv_timeout(patience) {
             Ok(line) => line.context("the driver's answer cannot be read"),
             Err(RecvTimeoutError::Disconnected) => {
-                bail!("the driver has ended without an answer")
+                let status = self.child.wait().context("the driver does not end")?;
+                bail!("the driver has ended without an answer ({status})")
             }
             Err(RecvTimeoutError::Timeout) => {
                 self.child.kill().context("the driver cannot be ended")?;
@@ -279,6 +280,12 @@ mod tests {
         let mut judge = Judge::over(&mut Command::new("true")).unwrap();
         let error = judge.answer(PATIENCE).unwrap_err();
         assert!(error.to_string().contains("has ended"), "{error}");
+        // As a JVM without memory ends, in the middle of an answer.
+        let mut failing = Command::new("sh");
+        failing.args(["-c", "read line; exit 3"]);
+        let mut judge = Judge::over(&mut failing).unwrap();
+        let error = judge.record(&Value::Null).unwrap_err();
+        assert!(error.to_string().contains("(exit status: 3)"), "{error}");
         let mut judge = Judge::over(Command::new("echo").arg("{}")).unwrap();
         assert_eq!(judge.answer(PATIENCE).unwrap(), "{}");
     }

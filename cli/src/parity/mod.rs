@@ -44,7 +44,7 @@ use crate::output::line;
 /// Arguments of `capsched parity`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// Recordings (.json, .jsonl, .jsonl.zst), or folders of them.
+    /// Recordings (.json, .jsonl, .jsonl.zst), or folders of them; `-` is standard input.
     #[arg(required_unless_present = "hunt")]
     paths: Vec<PathBuf>,
     /// Print one JSON object per recording.

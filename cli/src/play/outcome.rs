@@ -14,6 +14,9 @@ use super::left::Left;
 use super::preemption::Account;
 use super::run::Row;
 
+/// The shortest window that has a rate in an hour. Jobs that come within a second are one burst.
+const SHORTEST_RATED_MS: u64 = 1000;
+
 /// Figures of one row.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
@@ -53,12 +56,13 @@ impl Outcome {
     }
 
     /// Containers asked and placed in an hour of virtual time, from the first submission to the
-    /// last: the same window whatever the scheduler did. Nothing when all jobs came at once.
+    /// last: the same window whatever the scheduler did. Nothing when the window is shorter than
+    /// [`SHORTEST_RATED_MS`].
     pub(crate) fn load(&self) -> Option<(f64, f64)> {
         let counts = &self.report.counts;
         let ms = self.report.last_submission_ms;
         let hourly = |n: u64| n as f64 * 3.6e6 / ms as f64;
-        (ms > 0).then(|| {
+        (ms >= SHORTEST_RATED_MS).then(|| {
             (
                 hourly(counts.offered),
                 hourly(counts.placed_by_last_submission),

@@ -64,6 +64,24 @@ fn a_window_with_a_length_has_the_rate_of_that_window() {
     assert!((mean - 120.0 / 560.0).abs() < 0.005, "{mean}");
 }
 
+#[test]
+fn a_burst_within_a_second_has_no_rate() {
+    let folder = folder("variants-burst");
+    let first = job("a", "q", "[1024,1]", 1);
+    for (ms, rate) in [(1, Value::Null), (999, Value::Null), (1000, 7200.0.into())] {
+        let last = job("b", "q", "[1024,1]", 1).replace("\"at_ms\":0", &format!("\"at_ms\":{ms}"));
+        let trace = written(
+            &folder,
+            &format!("{ms}.jsonl"),
+            &[NATIVE, NODE, &first, &last],
+        );
+        let (code, report, err) = replayed(&trace, &["--mode", "global"]);
+        assert_eq!(code, 0, "{err}");
+        let run = &report["runs"][0];
+        assert_eq!(run["load_per_hour"]["offered"], rate, "{ms} ms: {run}");
+    }
+}
+
 // Kind 15.
 
 #[test]

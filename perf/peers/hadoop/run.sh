@@ -29,6 +29,8 @@ options=${PEER_JVM:--Xmx8g -XX:+UseG1GC}
 if [ "$main" != Peer ]; then
   options=${PEER_JVM:--Xmx1g -XX:+UseSerialGC -XX:TieredStopAtLevel=1}
 fi
+# Without memory a scheduler may wait for a thread that has ended.
+options="$options -XX:+ExitOnOutOfMemoryError"
 # Word splitting of the JVM's options is wanted.
 # shellcheck disable=SC2086
 exec java $options -cp "$classes" "$main" "$@"
