@@ -2,9 +2,12 @@
 //!
 //! # What
 //!
-//! An application that gets nothing for a reason that lasts joins the head: it asks for nothing, or its user
-//! is at the limit. A pass hands the user limit to all of the head at once. One whose asks are too large for every
-//! node does not join: each look at it moves counters.
+//! An application that gets nothing for a reason that lasts joins the head: it asks for nothing, its user
+//! is at the limit, or no node is large enough. A pass hands the user limit to all of the head at once.
+//!
+//! Looks at asks that are too large move counters, which the head does not. So such an application joins only while
+//! nothing reads them: it asks for any place alone, and no partition is shared. Were a partition shared later, or a
+//! place named under the same key, looks in the head would not have counted.
 //!
 //! # When it is valid
 //!
@@ -230,7 +233,8 @@ impl SkippedApps {
     /// less now.
     pub(crate) fn recheck(&mut self, state: &mut State, leaf: QueueSlot) {
         let head = &state.queues[leaf].as_leaf().head;
-        if head.bound.is_some() && !is_planted(PlantedFlaw::SkippableHeadKeepsBound) {
+        let at_limit = matches!(head.bound, Some(Bound { floor: Some(_), .. }));
+        if at_limit && !is_planted(PlantedFlaw::SkippableHeadKeepsBound) {
             self.cut(state, leaf, 0);
         }
     }

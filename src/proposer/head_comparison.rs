@@ -66,6 +66,8 @@ impl<const N: usize> Pass<'_, N> {
             Observation::PublishedLimit { .. } | Observation::UserLimit { .. } => {
                 skipped.contains(look)
             }
+            // The asks are too large for every node, and nothing reads what is counted.
+            Observation::Counters { app, .. } => self.too_large(&state.apps[app]).is_some(),
             _ => false,
         }
     }

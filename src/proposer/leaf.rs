@@ -95,11 +95,13 @@ impl<const N: usize> Pass<'_, N> {
             }
             check_queue = false;
             let before = (*visit, self.observations.len());
-            if self.holds(&view, visit) {
+            if self.holds(&view, visit, limits) {
                 self.notify_head(users.active[0], visit);
                 debug_assert!(self.head_gets_nothing(&view, before, limits));
+            } else if self.by_lower_bound && !view.fits(state, limits) {
+                return WalkStep::Skip(SkipReason::Nothing);
             } else {
-                // Some of them may be served again.
+                // Some of them may be served again, or stop those behind them.
                 (view, check_queue) = (HeadView::CLOSED, true);
                 self.note_head(&view, visit);
             }

@@ -8,6 +8,7 @@
 use super::fit::FitIndex;
 use super::headroom_fast_path::first_leaf;
 use super::simple_ask::{simple_ask_of, simple_node};
+use super::skippable_head::may_be_too_large;
 use super::watch::{Step, Watch};
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
@@ -53,7 +54,7 @@ pub(super) fn next_in_bulk<const N: usize>(
     }
     let (leaf, headroom) = first_leaf::<N>(state, partition)?;
     ended(Step::QueueOrder);
-    let slot = first_behind_head::<N>(state, leaf, partition)?;
+    let slot = first_behind_head(state, leaf, partition, &headroom)?;
     let app = &state.apps[slot];
     ended(Step::AppOrder);
     if !is_let_through::<N>(state, leaf, partition, app) {
@@ -80,6 +81,7 @@ fn first_behind_head<const N: usize>(
     state: &State,
     leaf: QueueSlot,
     partition: PartitionId,
+    headroom: &ResourceVector<N>,
 ) -> Option<AppSlot> {
     let users = state.queues[leaf].as_leaf();
     let head = users.head.next;
@@ -88,7 +90,7 @@ fn first_behind_head<const N: usize>(
         && is_known(state, leaf, app)
         && (head == 0
             || (users.users_version > users.head.since
-                && head_surely_gets_nothing::<N>(state, leaf, partition, &users.head)
+                && head_surely_gets_nothing(state, leaf, partition, &users.head, headroom)
                 && is_known(state, leaf, users.active[0])));
     passes.then_some(app)
 }
@@ -103,17 +105,22 @@ fn is_known(state: &State, leaf: QueueSlot, app: AppSlot) -> bool {
         })
 }
 
-/// Whether those at the head that ask still get nothing, without computing a limit.
+/// Whether those at the head that ask still get nothing and stop nobody, without computing a limit.
 // Must equal [`Pass::skippable_head`] and [`Pass::holds`].
 fn head_surely_gets_nothing<const N: usize>(
     state: &State,
     leaf: QueueSlot,
     partition: PartitionId,
     head: &SkippableHead,
+    headroom: &ResourceVector<N>,
 ) -> bool {
     head.bound.is_none_or(|bound| {
         (bound.partition, bound.exclusivity) == (partition, Exclusivity::Respect)
-            && is_surely_over::<N>(state, leaf, partition, &bound.floor)
+            && bound
+                .floor
+                .is_none_or(|floor| is_surely_over::<N>(state, leaf, partition, &floor))
+            && may_be_too_large(state, &bound)
+            && state.calculator.fits_in(&bound.largest.narrow(), headroom)
     })
 }
 

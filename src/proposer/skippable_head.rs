@@ -12,12 +12,15 @@
 
 use super::assignment::Observation;
 use super::leaf::Visit;
+use super::simple_ask::simple_ask_of;
 use super::walk::Pass;
 use crate::accounting::{HeadGrowth, asks_nothing, may_join};
 use crate::fast_path::FastPath;
 use crate::id::{AppSlot, PartitionId};
-use crate::policy::{is_surely_over, surely_over_from, weighted_value};
-use crate::queue::{Bound, Exclusivity, Floor};
+use crate::policy::{Limits, is_surely_over, surely_over_from, weighted_value};
+use crate::queue::{App, Bound, Exclusivity, Floor};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
 
 /// The head as a pass finds it, and as it grows.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +38,15 @@ impl HeadView {
         bound: None,
         closed: true,
     };
+
+    /// Whether what is asked at the head, for which no node is large enough, is within the
+    /// headroom; otherwise it stops those behind.
+    pub(super) fn fits<const N: usize>(&self, state: &State, limits: &Limits<N>) -> bool {
+        self.bound.is_none_or(|bound| {
+            let largest = bound.largest.narrow();
+            state.calculator.fits_in(&largest, &limits.headroom)
+        })
+    }
 }
 
 impl<const N: usize> Pass<'_, N> {
@@ -62,18 +74,33 @@ impl<const N: usize> Pass<'_, N> {
         }
     }
 
-    /// Whether those at the head that ask still get nothing.
-    pub(super) fn holds(&mut self, view: &HeadView, visit: &mut Visit<N>) -> bool {
-        let Some(Bound { floor, .. }) = view.bound else {
+    /// Whether those at the head that ask still get nothing, and do not stop those behind them.
+    pub(super) fn holds(
+        &mut self,
+        view: &HeadView,
+        visit: &mut Visit<N>,
+        limits: &Limits<N>,
+    ) -> bool {
+        let Some(bound) = view.bound else {
             return true;
         };
         let state = self.state;
-        if is_surely_over::<N>(state, visit.leaf, self.partition, &floor) {
-            return true;
+        if !may_be_too_large(state, &bound) {
+            return false;
         }
-        let limit = weighted_value(state, &self.common_limit(visit), floor.weight);
-        let (used, cluster) = (floor.used.narrow(), state.cluster.narrow());
-        state.calculator.compare(&cluster, &used, &limit).is_gt()
+        let (calculator, cluster) = (state.calculator, state.cluster.narrow());
+        if let Some(floor) = bound.floor
+            && !is_surely_over::<N>(state, visit.leaf, self.partition, &floor)
+        {
+            let limit = weighted_value(state, &self.common_limit(visit), floor.weight);
+            if !calculator
+                .compare(&cluster, &floor.used.narrow(), &limit)
+                .is_gt()
+            {
+                return false;
+            }
+        }
+        view.fits(state, limits)
     }
 
     /// Hands all of the head their limit, unless that happened in this version.
@@ -113,8 +140,17 @@ impl<const N: usize> Pass<'_, N> {
 
     /// An application that got nothing joins the head, when that lasts.
     pub(super) fn join(&self, view: &mut HeadView, app: AppSlot, visit: &Visit<N>) {
-        let joins = asks_nothing(&self.state.apps[app]) && may_join(self.state, visit.leaf, app);
-        view.len += usize::from(!view.closed && joins);
+        let row = &self.state.apps[app];
+        if view.closed || !may_join(self.state, visit.leaf, app) {
+            return;
+        }
+        if asks_nothing(row) {
+            view.len += 1;
+        } else if let Some(largest) = self.too_large(row) {
+            let bound = view.bound.get_or_insert(self.unbound());
+            bound.largest = bound.largest.component_max(&largest);
+            view.len += 1;
+        }
     }
 
     /// An application whose user is at the limit joins the head.
@@ -123,7 +159,7 @@ impl<const N: usize> Pass<'_, N> {
         let user = &self.state.users[row.user];
         let plain =
             self.partition == PartitionId::DEFAULT && self.exclusivity == Exclusivity::Respect;
-        let floor = view.bound.map(|bound| bound.floor);
+        let floor = view.bound.and_then(|bound| bound.floor);
         let other = floor.is_some_and(|floor| floor.weight.to_bits() != user.weight.to_bits());
         if view.closed || !plain || other || !may_join(self.state, visit.leaf, app) {
             return;
@@ -132,16 +168,54 @@ impl<const N: usize> Pass<'_, N> {
         let used = floor.map_or(used, |floor| floor.used.component_min(&used));
         let (state, weight) = (self.state, user.weight);
         let of = (weight, &used.narrow::<N>());
-        view.bound = Some(Bound {
-            partition: self.partition,
-            exclusivity: self.exclusivity,
-            floor: Floor {
-                weight,
-                used,
-                surely_from: surely_over_from(state, visit.leaf, self.partition, of),
-                epoch: state.epoch,
-            },
+        let bound = view.bound.get_or_insert(self.unbound());
+        bound.floor = Some(Floor {
+            weight,
+            used,
+            surely_from: surely_over_from(state, visit.leaf, self.partition, of),
+            epoch: state.epoch,
         });
         view.len += 1;
     }
+
+    /// The largest of what an application asks when no node is large enough for any of it, and nothing reads what
+    /// looks at it count; known only where nodes are indexed.
+    pub(super) fn too_large(&self, app: &App) -> Option<ResourceVector> {
+        let index = self.candidates.index()?;
+        if is_any_shared(self.state) {
+            return None;
+        }
+        let mut largest = ResourceVector::NONE;
+        for asks in app.open_keys() {
+            let size = simple_ask_of(self.state, app, asks)?.size.get();
+            if self.state.calculator.fits_in(&size, index.largest()) {
+                return None;
+            }
+            largest = largest.component_max(&size);
+        }
+        Some(largest)
+    }
+
+    fn unbound(&self) -> Bound {
+        Bound {
+            partition: self.partition,
+            exclusivity: self.exclusivity,
+            floor: None,
+            largest: ResourceVector::NONE,
+        }
+    }
+}
+
+/// Whether applications whose asks are too large may be in a head of this bound.
+pub(super) fn may_be_too_large(state: &State, bound: &Bound) -> bool {
+    bound.largest == ResourceVector::NONE || !is_any_shared(state)
+}
+
+/// Whether a partition is shared: how often an ask was looked at decides when it may go there.
+// As RegularContainerAllocator.preCheckForNodeCandidateSet, which counts missed opportunities.
+fn is_any_shared(state: &State) -> bool {
+    let mut others = state
+        .partition_ids()
+        .filter(|&id| id != PartitionId::DEFAULT);
+    others.any(|id| state.partitions[id].exists && !state.partitions[id].exclusive)
 }

@@ -360,8 +360,10 @@ pub struct Bound {
     pub partition: PartitionId,
     /// The mode.
     pub exclusivity: Exclusivity,
-    /// What holds of all users at their limit.
-    pub floor: Floor,
+    /// What holds of all users at their limit; nothing while there are none.
+    pub floor: Option<Floor>,
+    /// Most that applications ask which no node is large enough for, by type.
+    pub largest: ResourceVector,
 }
 
 /// Users at their limit who share a weight.

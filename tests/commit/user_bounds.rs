@@ -90,7 +90,7 @@ fn user(state: &State, name: &str) -> UserSlot {
 fn floor(ledger: &Ledger) -> Option<Floor> {
     let state = ledger.state();
     let bound = state.queues[leaf(state)].as_leaf().head.bound;
-    bound.map(|bound| bound.floor)
+    bound.and_then(|bound| bound.floor)
 }
 
 #[test]

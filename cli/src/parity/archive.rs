@@ -88,7 +88,7 @@ fn single(path: &Path, file: impl Read, call: &mut OnRecording<'_>) {
     call(&place, value.map_err(|error| not_json(path, 1, &error)));
 }
 
-/// Recordings without a name that tells their form: one a line where the first line is a whole one, else one.
+/// Recordings without a name that shows their form: one a line where the first line is a whole one, else one.
 fn input(path: &Path, mut input: impl BufRead, call: &mut OnRecording<'_>) -> Result<()> {
     let mut first = Vec::new();
     while first.trim_ascii().is_empty() {
