@@ -4,7 +4,7 @@
 //! index finds a node with room. It skips the steps of locality and reservation. Builds with assertions
 //! compare each answer with the slow path; the cost is one look in the index.
 //!
-//! Tests: `tests/simulation/fast_paths.rs`.
+//! Tests: `tests/commit/simple_asks.rs`, `tests/simulation/fast_paths.rs`.
 
 use super::assignment::{Alternate, Outcome, Proposal};
 use super::fit::FitIndex;

@@ -22,6 +22,7 @@ mod property;
 mod recovery;
 mod removed_users;
 mod scheduling_requests;
+mod simple_asks;
 #[cfg(debug_assertions)]
 mod skippable_head;
 mod updates;
