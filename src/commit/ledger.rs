@@ -39,8 +39,8 @@ pub struct PartitionSpec {
     pub exclusive: bool,
 }
 
-/// The live state and its only writer. No figure of it waits for another one: what a batch of commits defers is
-/// outside of it, with [`Unsettled`](super::Unsettled).
+/// The live state and its only writer. What a batch of commits defers is outside of it, with
+/// [`Unsettled`](super::Unsettled), which settles before it returns a ledger to be changed.
 #[derive(Debug)]
 pub struct Ledger {
     /// What decisions read.

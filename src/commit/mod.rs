@@ -35,7 +35,8 @@
 //! * A proposal is applied as a whole or leaves no trace but its observations.
 //! * Used of a queue is the sum of its children's, and of its containers and reservations; between a
 //!   [`CommitBatch`] and settling, with what it was not charged with yet ([`Unsettled::use_of`]).
-//! * A [`Ledger`] is settled. Only a [`CommitBatch`] defers anything, and only [`Unsettled`] hands one out.
+//! * A [`Ledger`] that can be changed is settled. Only a [`CommitBatch`] defers anything, and only [`Unsettled`] hands
+//!   one out. What [`Unsettled::as_is`] returns may be behind; audits and tests read it.
 
 mod apps;
 mod containers;
