@@ -62,7 +62,7 @@ fn outcome(output: &Output) -> (i32, String) {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "one row a call")]
-fn every_command_tells_bad_input_from_what_it_cannot_do() {
+fn every_command_distinguishes_bad_input_from_what_it_cannot_do() {
     let at = folder("exit-codes");
     let rows: &[(&str, i32, &str)] = &[
         // Missing.

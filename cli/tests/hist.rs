@@ -78,7 +78,7 @@ fn hist_writes_beside_a_folder_of_one_run_and_never_reads_what_it_wrote() {
 }
 
 #[test]
-fn hist_replaces_files_only_when_it_is_told_to() {
+fn hist_replaces_files_only_with_force() {
     let folder = compared("hist-force");
     let (run, out) = (folder.join("cmp/global"), folder.join("out"));
     let args = ["hist", run.to_str().unwrap(), "--format", "csv", "-o"];

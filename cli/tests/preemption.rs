@@ -24,7 +24,7 @@ fn replay(preemption: &str) -> Value {
 }
 
 #[test]
-fn observing_tells_what_would_be_taken_from_whom_and_takes_nothing() {
+fn observing_reports_what_would_be_taken_from_whom_and_takes_nothing() {
     let (off, observed) = (replay("off"), replay("observe"));
     assert!(off["preemption"].is_null());
     let account = &observed["preemption"];

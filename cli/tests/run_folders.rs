@@ -182,7 +182,7 @@ fn a_pipe_is_played_like_the_file_it_comes_from() {
 }
 
 #[test]
-fn an_archive_is_replaced_only_when_it_is_told_to() {
+fn an_archive_is_replaced_only_with_force() {
     let folder = folder("pack");
     let (recording, archive) = (folder.join("r.json"), folder.join("a.jsonl.zst"));
     fs::write(&recording, "{\"name\":\"r\"}").unwrap();

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_run_a_trace_is_told() {
+    fn who_cannot_run_a_trace_is_refused_with_a_reason() {
         let shape = Shape::named("W14").unwrap();
         assert!(run(&shape, How::of(ModeName::Asynchronous, 0)).is_err());
         assert!(run(&shape, How::of(ModeName::Heartbeat, 1)).is_err());

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inbox_for_one_item_tells_full_from_free() {
+    fn an_inbox_for_one_item_distinguishes_full_from_free() {
         let (sender, mut receiver) = inbox(1);
         for round in 0..3 {
             assert_eq!(sender.try_send(round), Ok(()));

@@ -151,7 +151,7 @@ impl Scene {
 }
 
 #[test]
-fn what_is_asked_back_is_told_once_with_the_next_ask() {
+fn what_is_asked_back_is_reported_once_with_the_next_ask() {
     let mut scene = Scene::new(&[]);
     let marks = scene.preempt().marks;
     assert_eq!(marks, [17, 18, 19, 20].map(|number| container(1, number)));

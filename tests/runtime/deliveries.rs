@@ -14,7 +14,7 @@ use capsched::sync::{AtomicU32, Ordering};
 use capsched::time::ManualClock;
 
 #[test]
-fn each_event_was_told_when_it_happened() {
+fn each_event_is_delivered_as_it_was_when_it_happened() {
     let settings = crate::trees::settings([
         ("root.queues", "a"),
         ("root.a.capacity", "100"),

@@ -333,7 +333,7 @@ fn the_steps_of_some_decisions_are_measured() {
 }
 
 #[test]
-fn events_that_nobody_made_room_for_are_told_after_the_end() {
+fn events_that_nobody_made_room_for_are_delivered_after_the_end() {
     let engine = Engine::builder(settings()).sequential().unwrap();
     let (clock, mode) = (SystemClock::new(), Mode::Global { threads: 1 });
     let running = Running {

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_told_from_folders() {
+    fn addresses_are_distinguished_from_folders() {
         assert!(is_address("http://localhost:8088") && is_address("https://rm"));
         assert!(!is_address("runs/last") && !is_address("httpd"));
     }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_with_dots_are_told_from_queues() {
+    fn settings_with_dots_are_distinguished_from_queues() {
         assert_eq!(split("root.a.b.capacity"), Some(("root.a.b", "capacity")));
         assert_eq!(split("maximum-applications"), None);
         let policy = "root.a.multi-node-sorting.policy";
