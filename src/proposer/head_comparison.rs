@@ -27,23 +27,27 @@ impl<const N: usize> Pass<'_, N> {
     /// the number of observations then.
     // Must equal a look at each application from the first one on.
     pub(super) fn head_gets_nothing(
-        &self,
+        &mut self,
         view: &HeadView,
         (mut visit, before): (Visit<N>, usize),
         limits: &Limits<N>,
     ) -> bool {
         let leaf = visit.leaf;
-        let (mut looked, mut outcome) = (Vec::new(), NOTHING_YET);
-        let mut pass = self.fork(&mut looked, &mut outcome);
+        // What is looked at is noted behind what the pass observed, so that nothing is allocated for it.
+        let (mut seen, mut outcome) = (std::mem::take(self.observations), NOTHING_YET);
+        let end = seen.len();
+        let mut pass = self.fork(&mut seen, &mut outcome);
         let (mut limits, mut nobody) = (*limits, HeadView::CLOSED);
         let apps = compared_apps(self.state, leaf, view.len);
         let check_queue = !self.by_lower_bound;
         let found = pass.applications(apps, &mut visit, &mut limits, &mut nobody, check_queue);
-        let skipped = &self.observations[before..];
-        matches!(found, WalkStep::Skip(SkipReason::Other))
-            && looked
-                .iter()
-                .all(|look| self.is_covered(leaf, look, skipped))
+        let (skipped, looked) = (&seen[before..end], &seen[end..]);
+        let covered = looked
+            .iter()
+            .all(|look| self.is_covered(leaf, look, skipped));
+        seen.truncate(end);
+        *self.observations = seen;
+        covered && matches!(found, WalkStep::Skip(SkipReason::Other))
     }
 
     /// Whether what a look observed is known, or among what the pass observed that skipped the head.
