@@ -18,6 +18,7 @@ mod lifetimes;
 mod mends;
 mod operations;
 mod opportunistic;
+mod passes;
 mod property;
 mod recovery;
 mod removed_users;

@@ -1,14 +1,14 @@
 //! Simple asks are decided at once only where nothing but the room of a node decides about them.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::time::Duration;
-
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, Mode, NodeName, NodeSpec, PartitionSpec, Pipeline,
     ResourceVector, Sequential, StateView, TreeSettings,
 };
 use capsched::fast_path::{AllFast, FastPath, with_slow};
 use capsched::time::ManualClock;
+
+use crate::passes::pass;
 
 const APP: ApplicationId = ApplicationId::new(1);
 const OTHER: ApplicationId = ApplicationId::new(2);
@@ -49,13 +49,7 @@ fn asks(pipeline: &mut Pipeline, app: ApplicationId, ask: Ask) {
     let call = AskCall::asking(vec![ask]);
     pipeline.call(|engine| engine.ask(app, &call)).unwrap();
     for _ in 0..10 {
-        pipeline.advance(Duration::from_millis(1));
-        pipeline.publish();
-        pipeline.sort_nodes();
-        pipeline.catch_up(0, true);
-        pipeline.turn(0);
-        pipeline.hand_over(0);
-        while pipeline.commit(0).is_some() {}
+        pass(pipeline);
     }
 }
 

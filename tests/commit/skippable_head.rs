@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Event, Mode, NodeName, NodeReport, NodeSpec,
@@ -15,6 +14,8 @@ use capsched::time::ManualClock;
 use proptest::collection::vec;
 use proptest::prelude::{ProptestConfig, Strategy, prop_assert_eq, prop_oneof};
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+
+use crate::passes::pass;
 
 /// One call. Numbers of applications are taken modulo what there is.
 #[derive(Clone, Debug)]
@@ -173,17 +174,6 @@ fn live_by_heartbeats((order, nodes, calls): &Life, heads: &Heads) -> Vec<Step> 
         (engine.take_events(), StateView::of(engine.ledger()))
     });
     steps.collect()
-}
-
-/// A turn of the proposer over a new snapshot, and its commits.
-fn pass(pipeline: &mut Pipeline) {
-    pipeline.advance(Duration::from_millis(1));
-    pipeline.publish();
-    pipeline.sort_nodes();
-    pipeline.catch_up(0, true);
-    pipeline.turn(0);
-    pipeline.hand_over(0);
-    while pipeline.commit(0).is_some() {}
 }
 
 /// A life with a proposer over copies of the state and an index of nodes.
