@@ -18,11 +18,13 @@ mod lifetimes;
 mod mends;
 mod operations;
 mod opportunistic;
+#[cfg(debug_assertions)]
 mod passes;
 mod property;
 mod recovery;
 mod removed_users;
 mod scheduling_requests;
+#[cfg(debug_assertions)]
 mod simple_asks;
 #[cfg(debug_assertions)]
 mod skippable_head;
