@@ -180,40 +180,62 @@ impl Sequential {
         partition: PartitionId,
         collected: Collected,
     ) -> Option<Attempt> {
-        let list = self.ledger.state().partitions[partition].changes;
-        let calls = self.node_calls;
-        let structure = Structure { calls, list };
-        let watched = (&mut self.ledger, &mut self.standstill);
-        let order = self.orders.take(watched, partition, structure);
-        let attempt = self.attempt_ordered(&order, partition, collected);
+        let order = self.take_order(partition);
+        let moved = self.fulfil_on(&order, partition, collected);
+        let (order, lesson) = if moved {
+            // What was fulfilled or given up changed the order.
+            self.orders.put(partition, order);
+            (self.take_order(partition), Lesson::None)
+        } else {
+            (order, Lesson::Among(partition, collected))
+        };
+        let attempt = self.attempt_ordered(&order, (partition, collected), lesson);
         self.orders.put(partition, order);
         attempt
     }
 
-    fn attempt_ordered(
+    /// The order of a partition as the state has it, to be put back.
+    fn take_order(&mut self, partition: PartitionId) -> LiveOrder {
+        let list = self.ledger.state().partitions[partition].changes;
+        let calls = self.node_calls;
+        let structure = Structure { calls, list };
+        let watched = (&mut self.ledger, &mut self.standstill);
+        self.orders.take(watched, partition, structure)
+    }
+
+    /// Attempts to fulfil the reservations on the nodes of an order, under multi-node placement; whether any of them
+    /// was not just kept.
+    fn fulfil_on(
         &mut self,
         order: &LiveOrder,
         partition: PartitionId,
         collected: Collected,
+    ) -> bool {
+        let several = self.ledger.state().settings.multi_node.enabled;
+        let has_nodes = !order.nodes(collected).is_empty();
+        several && has_nodes && self.fulfil_reserved(order, partition, collected)
+    }
+
+    /// Something new on the nodes of an order, once their reservations were tried; nothing where it has none.
+    fn attempt_ordered(
+        &mut self,
+        order: &LiveOrder,
+        scope: (PartitionId, Collected),
+        lesson: Lesson,
     ) -> Option<Attempt> {
-        let nodes = order.nodes(collected);
-        let &first = nodes.first()?;
+        let (partition, collected) = scope;
+        let &first = order.nodes(collected).first()?;
         if !self.ledger.state().settings.multi_node.enabled {
             return Some(self.attempt_alone(first));
         }
-        if self.fulfil_reserved(order, partition, collected) {
-            // What was fulfilled or given up changed the order.
-            let nodes = nodes.to_vec();
-            let candidates = Candidates::partition(self.ledger.state(), nodes);
-            return Some(self.attempt_new(&candidates, Lesson::None));
-        }
-        if self
-            .standstill
-            .count_among(&mut self.ledger, (partition, order), collected)
+        let known = matches!(lesson, Lesson::Among(..));
+        if known
+            && self
+                .standstill
+                .count_among(&mut self.ledger, (partition, order), collected)
         {
             return Some(NOTHING);
         }
-        let lesson = Lesson::Among(partition, collected);
         Some(self.attempt_new(&order.candidates(collected), lesson))
     }
 
