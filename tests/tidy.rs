@@ -593,6 +593,19 @@ fn links_between_pages_lead_somewhere() {
     });
 }
 
+/// A path is as the root has it, or as the folder of the page has it.
+#[test]
+fn paths_that_pages_name_exist() {
+    let pages = files_where(|name| name.ends_with(".md"));
+    check(&pages, |path, text| {
+        let page = root().join(path);
+        let folder = page.parent().expect("a page lies in a folder");
+        let mut named = rules::named_paths(text);
+        named.retain(|name| !root().join(name).exists() && !folder.join(name).exists());
+        named.iter().map(|name| format!("no file {name}")).collect()
+    });
+}
+
 #[test]
 fn every_planted_bug_of_the_commit_is_demanded_or_excused() {
     let script = read(".ci/canaries");

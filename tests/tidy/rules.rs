@@ -355,6 +355,20 @@ pub(crate) fn unnamed<'a>(page: &str, floors: impl Iterator<Item = &'a str>) -> 
         .collect()
 }
 
+/// Paths of the repository that a page names as code: in backticks, below a folder of the root.
+pub(crate) fn named_paths(page: &str) -> Vec<&str> {
+    const FOLDERS: [&str; 10] = [
+        ".ci/", "tests/", "src/", "docs/", "cli/", "server/", "perf/", "capi/", "python/", "java/",
+    ];
+    let of_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    page.split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|name| FOLDERS.iter().any(|folder| name.starts_with(folder)))
+        .filter(|name| name.chars().all(of_path))
+        .collect()
+}
+
 /// Targets of links in a page that lead to files, without their anchors.
 pub(crate) fn file_links(page: &str) -> Vec<&str> {
     let targets = page
@@ -609,5 +623,6 @@ mod tests {
         );
         let page = "[a](docs/A.md#x) [b](https://b.org/c.md) [d](#d)";
         assert_eq!(file_links(page), ["docs/A.md"]);
+        assert_eq!(named_paths("`.ci/run` and `src/a b` or `a/b`"), [".ci/run"]);
     }
 }

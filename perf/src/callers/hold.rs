@@ -11,7 +11,7 @@ use capsched::time::{Clock, SystemClock};
 use crate::open::Schedule;
 
 /// The application that only fetches.
-pub(super) const FETCHES: ApplicationId = ApplicationId::new(1_000_000);
+pub(super) const FETCHES: ApplicationId = ApplicationId::new(u32::MAX);
 
 /// What a scene came to.
 #[derive(Debug, Default)]
