@@ -61,12 +61,13 @@ impl Side<'_> {
         parts.collect::<Vec<_>>().join("-")
     }
 
-    fn scene(&self, timing: Timing) -> Scene<'_> {
+    fn scene(&self, timing: Timing, tries: bool) -> Scene<'_> {
         Scene {
             cluster: &self.setting.cluster,
             trace: &self.setting.trace,
             timing,
             costs: self.costs.costs(),
+            tries,
         }
     }
 }
@@ -104,6 +105,8 @@ pub(crate) fn sides<'a>(
 pub(crate) struct Stage<'a> {
     /// Periods of virtual time; a sweep leaves the end to the trace.
     pub(crate) timing: Timing,
+    /// Whether steps are tried for the work that is left.
+    pub(crate) tries: bool,
     /// Where the files of every column go.
     pub(crate) folder: Option<&'a RunFolder>,
     /// Plays a column into its folder.
@@ -133,7 +136,7 @@ impl Stage<'_> {
     }
 
     fn one(&self, side: &Side<'_>, bar: &ProgressBar) -> Result<Outcome> {
-        let scene = side.scene(self.timing);
+        let scene = side.scene(self.timing, self.tries);
         let outcome = match self.folder {
             None => side.row.play(&scene, bar, &mut ()),
             Some(folder) => {

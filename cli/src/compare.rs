@@ -98,6 +98,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     };
     let stage = Stage {
         timing: input.timing,
+        tries: true,
         folder: folder.as_ref(),
         record: &record,
     };
@@ -319,6 +320,7 @@ impl CompareArgs {
             };
             let stage = Stage {
                 timing: input.timing,
+                tries: false,
                 folder: None,
                 record: &record,
             };

@@ -8,7 +8,7 @@ use capsched::api::{ModeKind, Reference};
 use capsched::config::{ConfigSource, Layer};
 use capsched::simulator::MapRules;
 use capsched::simulator::import::{self, Format, MAX_INFLATED};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::output::{PROBLEM, line, put};
 use crate::play::{
@@ -161,18 +161,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         trace: &trace,
         timing,
         costs: None,
+        tries: true,
     };
     let played = MODES.map(|mode| play(args, &scene, mode)).into_iter();
     let runs = played.collect::<Result<Vec<Outcome>>>()?;
     if args.json {
-        line(json!({
-            "seed": args.seed,
-            "machine": machine(),
-            "nodes": cluster.nodes.len(),
-            "jobs": trace.facts.jobs,
-            "same_containers_placed": same(&runs), "runs": runs.iter().map(Outcome::to_json).collect::<Vec<_>>(),
-            "saturated": saturated.iter().map(Saturated::to_json).collect::<Vec<_>>(),
-        }));
+        line(document(args.seed, &scene, &runs, &saturated));
     } else {
         put(&shown(&cluster, &trace, &runs, args.explain_rows));
         put(&format!(
@@ -181,6 +175,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ));
     }
     Ok(exit_code(&runs, true))
+}
+
+fn document(seed: u64, scene: &Scene<'_>, runs: &[Outcome], saturated: &[Saturated]) -> Value {
+    json!({
+        "seed": seed,
+        "machine": machine(),
+        "nodes": scene.cluster.nodes.len(),
+        "jobs": scene.trace.facts.jobs,
+        "same_containers_placed": same(runs),
+        "runs": runs.iter().map(Outcome::to_json).collect::<Vec<_>>(),
+        "saturated": saturated.iter().map(Saturated::to_json).collect::<Vec<_>>(),
+    })
 }
 
 /// Plays the trace in one mode.

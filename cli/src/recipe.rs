@@ -74,6 +74,7 @@ impl Staged {
             trace: &self.trace,
             timing: self.timing,
             costs: self.costs.costs(),
+            tries: false,
         }
     }
 }

@@ -335,7 +335,11 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<ExitCode> {
     let folder = out.map(|path| RunFolder::create(path, args.force));
     let folder = folder.transpose()?;
     let staged = args.stage()?;
-    let outcome = args.play(staged.row, &staged.scene(), folder.as_ref())?;
+    let scene = Scene {
+        tries: true,
+        ..staged.scene()
+    };
+    let outcome = args.play(staged.row, &scene, folder.as_ref())?;
     let runs = [outcome];
     args.report(&staged.cluster, &staged.trace, &runs, folder.as_ref());
     Ok(exit_code(&runs, args.input.allow_unfinished))

@@ -64,7 +64,7 @@ pub use explain::{
 pub use live_queues::LiveQueues;
 pub use next_step::{
     NextStep, RefusedAdmission, SettingsEditor, next_steps, next_steps_of_refusal,
-    next_steps_of_refused_admission, next_steps_of_refused_call,
+    next_steps_of_refused_admission, next_steps_of_refused_call, next_steps_while,
 };
 pub use scheduler::{RoundPart, Scheduler};
 pub use stepped::{ModeKind, Stepped};

@@ -5,6 +5,7 @@
 
 mod ends;
 mod gangs;
+mod played;
 mod refused_admission;
 mod refused_call;
 
@@ -12,21 +13,15 @@ use super::ladder::{Ladder, values_above};
 use super::scheduler::Scheduler;
 use super::stepped::Stepped;
 use crate::commit::AskError;
-use crate::commit::Event;
 use crate::config::{self, Loaded, Options};
 use crate::explain::{Explanation, Finding, Reason};
 use crate::id::{ApplicationId, NameId, NodeName};
 use crate::queue::{AppSpec, AppStage, Ask, AskCall, NodeSpec, TreeSettings};
 use crate::resource::ResourceVector;
+use played::{Gain, played};
 
 pub use refused_admission::{RefusedAdmission, next_steps_of_refused_admission};
 pub use refused_call::next_steps_of_refused_call;
-
-/// Rounds that a trial runs at most.
-const ROUNDS: usize = 64;
-
-/// Rounds without a container after which a trial ends.
-const IDLE: usize = 3;
 
 /// Leaves that are tried for an application whose queue does not exist.
 const LEAVES: usize = 5;
@@ -99,13 +94,6 @@ pub struct NextStep {
     pub lets_in: bool,
 }
 
-/// What a trial came to for one application.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Gain {
-    placed: u64,
-    active: bool,
-}
-
 /// What is tried.
 #[derive(Clone, Debug)]
 enum Change {
@@ -139,6 +127,29 @@ pub fn next_steps(
     why: &Explanation,
     editor: &dyn SettingsEditor,
 ) -> Vec<NextStep> {
+    next_steps_while(engine, why, editor, &|| true)
+}
+
+/// As [`next_steps`], for as long as `more` allows it: each change is tried only if `more` is true then. Steps found
+/// until then are returned.
+///
+/// ```
+/// use capsched::api::*;
+///
+/// let engine = example::cluster();
+/// let why = engine.explain(ApplicationId::new(1)).expect("it waits");
+/// assert!(next_steps_while(&engine, &why, &(), &|| false).is_empty());
+/// ```
+#[must_use]
+pub fn next_steps_while(
+    engine: &Stepped,
+    why: &Explanation,
+    editor: &dyn SettingsEditor,
+    more: &dyn Fn() -> bool,
+) -> Vec<NextStep> {
+    if !more() {
+        return Vec::new();
+    }
     let trials = Trials {
         engine,
         editor,
@@ -150,7 +161,8 @@ pub fn next_steps(
     }
     let mut steps = Vec::new();
     for of_kind in trials.changes() {
-        let mut tried = of_kind.into_iter().filter_map(|change| {
+        let in_time = of_kind.into_iter().take_while(|_| more());
+        let mut tried = in_time.filter_map(|change| {
             let gain = trials.gain(&change)?;
             helps(gain, base).then(|| step(&change, gain, base, why))
         });
@@ -447,34 +459,6 @@ impl Trials<'_> {
             .iter()
             .map(|&place| ledger.place_name(place).to_string())
             .collect()
-    }
-}
-
-/// Rounds on a copy until nothing more comes of them.
-fn played(mut copy: Stepped, app: ApplicationId) -> Gain {
-    let (mut events, mut idle) = (Vec::new(), 0);
-    for _ in 0..ROUNDS {
-        let placed = copy.tick();
-        idle = if placed > 0 { 0 } else { idle + 1 };
-        if idle >= IDLE {
-            break;
-        }
-    }
-    copy.events(&mut events);
-    let own = |event: &&Event| match event {
-        Event::Allocated { container, .. } => container.app == app,
-        _ => false,
-    };
-    let ledger = copy.engine().ledger();
-    let active = |slot| ledger.state().apps[slot].stage == AppStage::Active;
-    Gain {
-        placed: events
-            .iter()
-            .filter(own)
-            .count()
-            .try_into()
-            .unwrap_or(u64::MAX),
-        active: ledger.app(app).is_some_and(active),
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::figures::grouped;
 use super::origin::{Origin, SettingSource};
+use super::tried::{REASONS, Trials, Tried};
 
 /// Columns of a terminal that nobody has widened.
 pub(crate) const WIDTH: usize = 80;
@@ -24,6 +25,10 @@ pub(crate) struct Left {
     example: String,
     /// The leaf of the example; nothing for refusals.
     queue: String,
+    /// The application of the example, where it waits.
+    app: Option<ApplicationId>,
+    /// What was tried for the example at the end of the run.
+    tried: Option<Tried>,
     /// Where the value of the setting that decided comes from.
     set_by: Option<SettingSource>,
 }
@@ -59,27 +64,21 @@ pub(crate) fn left(
         waits.iter().map(|(app, waits)| (*app, waits)).collect();
     for job in jobs {
         let waits = reasons.get(&job.app).map_or(&[][..], |waits| waits);
-        let name = (&*job.name, &*job.queue);
+        let of = Some(job);
         let mut rest = job.waiting;
         for wait in waits {
             let containers = wait.containers.min(rest);
             rest -= containers;
-            add(&mut all, Fate::Waiting, &wait.finding, containers, name);
+            add(&mut all, Fate::Waiting, &wait.finding, containers, of);
         }
         let late = Finding::new(Reason::NotYetEvaluated, "the run ended before".to_owned());
-        add(&mut all, Fate::Waiting, &late, rest, name);
+        add(&mut all, Fate::Waiting, &late, rest, of);
         let first = waits.iter().min_by_key(|wait| wait.finding.reason);
         let behind = first.map_or(late, |wait| wait.finding.clone());
-        add(&mut all, Fate::NotAsked, &behind, job.not_asked, name);
+        add(&mut all, Fate::NotAsked, &behind, job.not_asked, of);
     }
     let failed = Finding::new(Reason::InvalidRequest, "their jobs failed".to_owned());
-    add(
-        &mut all,
-        Fate::NotAsked,
-        &failed,
-        failed_not_asked,
-        ("", ""),
-    );
+    add(&mut all, Fate::NotAsked, &failed, failed_not_asked, None);
     all.sort_by_key(|left| (std::cmp::Reverse(left.containers), left.fate));
     all
 }
@@ -92,20 +91,25 @@ fn of_refusal(refusal: &Refusal) -> Left {
         jobs: refusal.jobs,
         example: refusal.example.clone(),
         queue: String::new(),
+        app: None,
+        tried: None,
         set_by: None,
     }
 }
 
-fn add(
-    all: &mut Vec<Left>,
-    fate: Fate,
-    finding: &Finding,
-    containers: u64,
-    (job, queue): (&str, &str),
-) {
+/// Tries steps for the examples that wait, one for each of the first reasons.
+pub(super) fn try_steps(all: &mut [Left], trials: &Trials<'_>) {
+    let waiting = all.iter_mut().filter(|left| left.app.is_some());
+    for left in waiting.take(REASONS) {
+        left.tried = left.app.and_then(|app| trials.of(app, left.finding.reason));
+    }
+}
+
+fn add(all: &mut Vec<Left>, fate: Fate, finding: &Finding, containers: u64, of: Option<&LeftJob>) {
     if containers == 0 {
         return;
     }
+    let job = of.map_or("", |job| &job.name);
     let same = |left: &&mut Left| {
         left.fate == fate
             && left.finding.reason == finding.reason
@@ -122,7 +126,9 @@ fn add(
         containers,
         jobs: u64::from(!job.is_empty()),
         example: job.to_owned(),
-        queue: queue.to_owned(),
+        queue: of.map_or_else(String::new, |job| job.queue.clone()),
+        app: of.filter(|_| fate == Fate::Waiting).map(|job| job.app),
+        tried: None,
         set_by: None,
     });
 }
@@ -156,6 +162,7 @@ impl Left {
             "jobs": self.jobs,
             "example": self.example,
             "detail": self.finding.detail,
+            "tried": self.tried.as_ref().map(Tried::to_json),
         })
     }
 }
@@ -196,6 +203,9 @@ pub(crate) fn block(title: &str, all: &[Left], rows: usize) -> String {
         out.push_str(&wrapped(&format!("{job}{}", left.finding.detail), 21));
         if let Some(setting) = left.setting() {
             out.push_str(&wrapped(&format!("set by {setting}"), 21));
+        }
+        if let Some(tried) = &left.tried {
+            out.push_str(&wrapped(&tried.text(), 21));
         }
     }
     if all.len() > rows {

@@ -2,14 +2,15 @@
 
 use capsched::api::{
     AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, CommitOutcome,
-    ContainerError, ContainerId, Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport,
-    NodeSpec, Rescheduler, RoundPart, Scheduler, Stepped, SubmitError, Submitted, Threaded,
-    Waiting, waiting,
+    ContainerError, ContainerId, Event, GangAsk, HeartbeatReply, ModeKind, NodeError, NodeName,
+    NodeReport, NodeSpec, Rescheduler, RoundPart, Scheduler, Stepped, SubmitError, Submitted,
+    Threaded, Waiting, waiting,
 };
 use capsched::metrics::{HistogramSet, Interval, Phase};
 use capsched::time::{Clock, SystemClock};
 
 use super::course::Course;
+use super::tried::copy_of;
 
 /// The engine of a row.
 #[derive(Debug)]
@@ -69,6 +70,14 @@ impl Measured {
         match &self.engine {
             Engine::Stepped(engine) => engine.waiting(),
             Engine::Threaded(engine) => engine.inspect(waiting).unwrap_or_default(),
+        }
+    }
+
+    /// A copy that runs step by step, for trials; nothing of an engine that answers no more.
+    pub(super) fn copy(&self, mode: ModeKind) -> Option<Stepped> {
+        match &self.engine {
+            Engine::Stepped(engine) => Some(engine.trial()),
+            Engine::Threaded(engine) => copy_of(engine, mode),
         }
     }
 

@@ -21,6 +21,7 @@ mod run;
 mod saturated;
 mod table;
 mod trace;
+mod tried;
 mod usage;
 mod verdict;
 
@@ -40,4 +41,5 @@ pub(crate) use run::{Row, Scene, Timing, progress};
 pub(crate) use saturated::{Saturated, saturated_table};
 pub(crate) use table::table;
 pub(crate) use trace::{Trace, TraceArgs, TraceFile, explain};
+pub(crate) use tried::{step_json, step_text};
 pub(crate) use verdict::{Column, spread, spread_json, verdict};

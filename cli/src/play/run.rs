@@ -16,13 +16,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::cluster::Cluster;
 use super::figures::grouped;
-use super::left::{Left, left};
+use super::left::{Left, left, try_steps};
 use super::measured::{Engine, Measured};
+use super::observe::Editor;
 use super::origin::Origin;
 use super::outcome::Outcome;
 use super::preemption::Account;
 
 use super::trace::{Trace, explain};
+use super::tried::Trials;
 use crate::output::{Problem, note};
 
 /// Which engine runs a row, and how.
@@ -79,6 +81,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) timing: Timing,
     /// What the scheduler's work costs; nothing: no virtual time.
     pub(crate) costs: Option<&'a Costs>,
+    /// Whether steps are tried for the work that is left at the end.
+    pub(crate) tries: bool,
 }
 
 impl Default for Timing {
@@ -168,6 +172,7 @@ impl Row {
             trace,
             timing,
             costs,
+            tries: _,
         } = *scene;
         let span = trace.facts.last_ms;
         let nodes = RunNodes {
@@ -233,6 +238,15 @@ impl Row {
         ));
     }
 
+    /// Tries on copies of the engine what would help the work that is left.
+    fn try_steps(self, cluster: &Cluster, engine: &Measured, left: &mut [Left]) {
+        let copy = (!left.is_empty()).then(|| engine.copy(self.mode)).flatten();
+        if let Some(copy) = copy {
+            let editor = Editor { cluster, row: self };
+            try_steps(left, &Trials::new(&copy, &editor));
+        }
+    }
+
     /// Plays a trace. `watch` sees every decision.
     pub(crate) fn play(
         self,
@@ -263,7 +277,10 @@ impl Row {
         report.mapping = trace.facts.mapping.clone();
         bar.finish_and_clear();
         self.note_end(&report, wall_ns);
-        let left = left_work(&mut driver, &report, &cluster.origin);
+        let mut left = left_work(&mut driver, &report, &cluster.origin);
+        if scene.tries {
+            self.try_steps(cluster, driver.scheduler(), &mut left);
+        }
         let engine = driver.scheduler();
         let conflicts = engine.conflicts();
         self.explain_starvation(cluster, &conflicts, report.counts.waiting);

@@ -11,7 +11,7 @@ use super::Answer;
 use super::groups::{Group, Groups};
 use super::jobs::{Job, Jobs};
 use super::preempted::RoundSpan;
-use crate::play::{Origin, SettingSource};
+use crate::play::{Origin, SettingSource, step_json};
 
 /// Version of the form; it grows when a field changes its meaning or goes.
 const VERSION: u32 = 1;
@@ -64,12 +64,7 @@ fn verdict(verdict: &AppVerdict) -> Value {
 }
 
 fn steps(steps: &[NextStep]) -> Vec<Value> {
-    let step = |step: &NextStep| {
-        let change = step.change.as_ref();
-        let change = change.map(|(property, value)| json!({"property": property, "value": value}));
-        json!({"what": step.what, "set": change, "admits": step.admits, "lets_in": step.lets_in})
-    };
-    steps.iter().map(step).collect()
+    steps.iter().map(step_json).collect()
 }
 
 /// The list.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::jobs::Job;
 use super::{About, Answer, shown_rounds};
-use crate::play::{Origin, grouped, virtual_time, wrapped_to};
+use crate::play::{Origin, grouped, step_text, virtual_time, wrapped_to};
 
 /// Columns of an answer: `top` shows it in a frame on a terminal of 80.
 const COLUMNS: usize = 78;
@@ -153,12 +153,8 @@ fn helps(steps: &[NextStep], reason: Option<Reason>) -> String {
     }
     let mut out = String::new();
     for (at, step) in steps.iter().enumerate() {
-        let gain = match (step.lets_in, step.admits) {
-            (true, _) => "lets it in".to_owned(),
-            (false, n) => format!("{} more containers at once", grouped(n)),
-        };
         let label = if at == 0 { "would help" } else { "" };
-        out.push_str(&labelled(label, &format!("{}: {gain}", step.what)));
+        out.push_str(&labelled(label, &step_text(step)));
     }
     out
 }

@@ -15,6 +15,9 @@ const GROUPS: &str = "containers     jobs  what became of them, and why
                      memory-mb 1024, vcores 1
                      set by yarn.scheduler.capacity.root.dev.maximum-capacity =
                      60 cs.xml:6
+                     would help, tried on a copy: set
+                     yarn.scheduler.capacity.root.dev.maximum-capacity to 70: 1
+                     more container at once
          3        1  refused: QUEUE_NOT_FOUND
                      job lost: there is no queue `root.none`
                      set by yarn.scheduler.capacity.root.queues = prod,dev
@@ -71,6 +74,26 @@ fn a_replay_ends_with_what_is_left_by_reason_and_names_the_command_that_tries_st
     let (_, text) = typed(&at, &tried);
     let step = "root.dev.maximum-capacity to";
     assert!(text.contains("would help") && text.contains(step), "{text}");
+}
+
+/// The user is beyond its limit at the maximum of the queue, so that a higher maximum alone brings nothing.
+#[test]
+fn where_no_step_helps_the_end_says_so() {
+    let (at, mut words) = prepared("left-nothing", "replay");
+    let conf = fs::read_to_string(at.join("cs.xml")).unwrap();
+    let factor = "user-limit-factor</name><value>10<";
+    assert!(conf.contains(factor));
+    let conf = conf.replace(factor, "user-limit-factor</name><value>1.1<");
+    fs::write(at.join("cs.xml"), conf).unwrap();
+    let (_, text) = typed(&at, &words);
+    assert!(text.contains("waiting: QUEUE_MAX_CAPACITY"), "{text}");
+    assert!(text.contains("nothing that was tried helps: "), "{text}");
+    words.push("--json".to_owned());
+    let (_, text) = typed(&at, &words);
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let tried = &document["runs"][0]["left"][0]["tried"];
+    let wanted = serde_json::json!({"result": "nothing helps", "step": null});
+    assert_eq!(*tried, wanted);
 }
 
 #[test]
