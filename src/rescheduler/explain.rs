@@ -77,7 +77,7 @@ impl WhyNot {
             }
             Self::ParentAtShare => "the queues above it have nothing to give it",
             Self::Protected => "the queues above their guarantees are protected",
-            Self::NobodyAboveShare => "no other queue uses more than its guarantee",
+            Self::NobodyAboveShare => "no other queue uses more than its share",
             Self::DeadZone => "the queues above their guarantees are too little above them",
             Self::RoundedAway => {
                 "what is to be taken is nothing after the natural termination factor"
@@ -319,7 +319,6 @@ impl Explainer<'_> {
             return under_way;
         }
         let part = &self.view.queues[leaf].parts[partition];
-        let ideal = &self.figures(leaf, partition).ideal;
         if !self.more(partition, &part.guaranteed, &part.used) {
             return (WhyNot::QueueAtGuarantee, Vec::new(), Vec::new());
         }
@@ -333,7 +332,7 @@ impl Explainer<'_> {
         if open.is_empty() {
             return (WhyNot::NobodyAboveShare, Vec::new(), Vec::new());
         }
-        if !self.more(partition, ideal, &part.used) {
+        if !self.grows(leaf, partition) {
             let reason = if protected.is_empty() {
                 WhyNot::ParentAtShare
             } else {
@@ -342,6 +341,15 @@ impl Explainer<'_> {
             return (reason, self.paths(&protected), Vec::new());
         }
         self.nothing_chosen(partition, &open)
+    }
+
+    /// Whether the ideal share of a leaf exceeds what it uses in a type that it asks for. What it is given of other types
+    /// is of no use to it.
+    fn grows(&self, leaf: usize, partition: usize) -> bool {
+        let part = &self.view.queues[leaf].parts[partition];
+        let ideal = &self.figures(leaf, partition).ideal;
+        (0..self.view.calculator.types())
+            .any(|of_type| part.pending[of_type] > 0 && ideal[of_type] > part.used[of_type])
     }
 
     /// Containers on their way to a leaf below its share: marked, killable, or only observed.
@@ -408,7 +416,7 @@ impl Explainer<'_> {
 
     /// Why nothing of the leaves above their guarantees was chosen.
     fn nothing_chosen(&self, partition: usize, open: &[usize]) -> Finding {
-        let (view, none) = (self.view, ResourceVector::NONE);
+        let view = self.view;
         let factor = share::one_and(self.settings.max_ignored_over_capacity);
         let near = |&queue: &usize| {
             let part = &view.queues[queue].parts[partition];
@@ -420,23 +428,48 @@ impl Explainer<'_> {
         if far.is_empty() {
             return (WhyNot::DeadZone, self.paths(&near), Vec::new());
         }
-        let has_quota = |&queue: &usize| {
-            let quota = &self.figures(queue, partition).quota;
-            view.calculator.compare(&view.cluster, quota, &none).is_gt()
+        let exceeds = |&queue: &usize| {
+            let used = &view.queues[queue].parts[partition].used;
+            self.more(partition, used, &self.figures(queue, partition).ideal)
         };
-        let (with_quota, rest): (Vec<_>, Vec<_>) = far.into_iter().partition(has_quota);
-        let reason = if with_quota.is_empty() {
-            WhyNot::RoundedAway
-        } else if view.calculator.fits_in(&view.minimum, &self.plan.allowed) {
+        let far: Vec<_> = far.into_iter().filter(exceeds).collect();
+        if far.is_empty() {
+            return (WhyNot::NobodyAboveShare, Vec::new(), Vec::new());
+        }
+        let (with_quota, rest): (Vec<_>, Vec<_>) = far.into_iter().partition(|&queue| {
+            let quota = &self.figures(queue, partition).quota;
+            self.some(quota)
+        });
+        if with_quota.is_empty() {
+            return (
+                self.without_quota(partition, &rest),
+                self.paths(&rest),
+                Vec::new(),
+            );
+        }
+        let reason = if view.calculator.fits_in(&view.minimum, &self.plan.allowed) {
             WhyNot::NoSuitableContainer
         } else {
             WhyNot::BudgetSpent
         };
-        let shown = if with_quota.is_empty() {
-            rest
+        (reason, self.paths(&with_quota), Vec::new())
+    }
+
+    /// Why leaves above their shares have no quota: the limit of the round left nothing, or the factor did.
+    fn without_quota(&self, partition: usize, leaves: &[usize]) -> WhyNot {
+        let in_budget = |&queue: &usize| self.some(&self.figures(queue, partition).to_preempt);
+        if leaves.iter().any(in_budget) {
+            WhyNot::RoundedAway
         } else {
-            with_quota
-        };
-        (reason, self.paths(&shown), Vec::new())
+            WhyNot::BudgetSpent
+        }
+    }
+
+    fn some(&self, amount: &ResourceVector) -> bool {
+        let view = self.view;
+        let compare = view
+            .calculator
+            .compare(&view.cluster, amount, &ResourceVector::NONE);
+        compare.is_gt()
     }
 }

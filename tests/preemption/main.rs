@@ -3,5 +3,6 @@
 mod cases;
 mod clusters;
 mod gangs;
+mod other_type;
 mod periodic;
 mod rounds;

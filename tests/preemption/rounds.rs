@@ -356,7 +356,7 @@ fn why(scene: &Scene) -> WhyNot {
 fn each_reason_why_preemption_does_not_help_shows_in_its_scene() {
     assert_eq!(why(&Scene::new(&[])), WhyNot::AwaitingDeadline);
     type Change = fn(&mut Scene);
-    let cases: [(Change, WhyNot); 6] = [
+    let cases: [(Change, WhyNot); 7] = [
         (|scene| scene.policy.settings.enabled = false, WhyNot::Off),
         (
             |scene| scene.policy.settings.observe_only = true,
@@ -372,6 +372,10 @@ fn each_reason_why_preemption_does_not_help_shows_in_its_scene() {
         ),
         (
             |scene| scene.policy.settings.total_per_round = 0.01,
+            WhyNot::BudgetSpent,
+        ),
+        (
+            |scene| scene.policy.settings.total_per_round = 0.0,
             WhyNot::BudgetSpent,
         ),
         (
