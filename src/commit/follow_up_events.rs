@@ -77,7 +77,6 @@ impl Ledger {
         let over = !self.containers.take_space(app) && row.stage == AppStage::Done;
         if over && !entered(&self.state, row.leaf).any(|other| other == app) {
             self.state.apps[app].stage = AppStage::Gone;
-            self.tags.forget_app(app);
             self.opportunistic.forget_app(app);
             self.registry.free_app(app);
         }

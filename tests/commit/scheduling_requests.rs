@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk, Event, NodeName,
-    NodeReport, NodeSpec, PartitionSpec, ResourceVector, Sequential, StateView,
+    AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk, ContainerId, Event,
+    NodeName, NodeReport, NodeSpec, PartitionSpec, ResourceVector, Restarts, Sequential, StateView,
 };
 use capsched::config;
 
@@ -361,4 +361,75 @@ fn headroom_is_told_of_partitions_that_asks_named_not_scheduling_requests() {
     };
     let answer = engine.ask(FIRST, &AskCall::asking(vec![anywhere])).unwrap();
     assert_eq!(answer.headroom, ResourceVector::of(&[7168, 4]));
+}
+
+/// Fetches the containers of the first application and has them run.
+fn launch(engine: &mut Sequential) -> Vec<ContainerId> {
+    let reply = engine.ask(FIRST, &AskCall::default()).unwrap();
+    placed(engine);
+    let granted = reply.allocated.iter();
+    granted.map(|granted| granted.container).collect()
+}
+
+/// Where the second application gets its two containers that want to be beside a tag.
+fn beside(engine: &mut Sequential, id: i64, tag: &str) -> Vec<String> {
+    ask(engine, SECOND, id, "", &format!("in,node,all/{tag}"));
+    hosts(engine)
+}
+
+// As SchedulerNode.releaseContainer: it removes the tags of the container, whatever its request became.
+#[test]
+fn a_container_takes_its_own_tags_with_it_though_its_key_has_others_by_then() {
+    let mut engine = engine();
+    engine
+        .ask(FIRST, &call(vec![request(1, 2, "web", "java=17")]))
+        .unwrap();
+    // Two are asked for, and one is placed.
+    engine
+        .heartbeat(&node("h2"), &NodeReport::AsExpected)
+        .unwrap();
+    let reply = engine
+        .ask(FIRST, &call(vec![request(1, 0, "web", "java=17")]))
+        .unwrap();
+    let web = reply.allocated[0].container;
+    engine
+        .ask(FIRST, &call(vec![request(1, 1, "db", "java=17")]))
+        .unwrap();
+    placed(&mut engine);
+    launch(&mut engine);
+    assert!(engine.container_finished(web));
+    assert_eq!(beside(&mut engine, 1, "web"), Vec::<String>::new());
+    assert_eq!(beside(&mut engine, 2, "db"), ["h2", "h2"]);
+}
+
+#[test]
+fn tags_of_containers_that_are_kept_stay_over_attempts_and_go_with_them() {
+    let mut engine = engine();
+    engine.finish_app(FIRST).unwrap();
+    let spec = AppSpec::new(FIRST, "root.a", "ann").with_master(ResourceVector::of(&[1024, 1]));
+    engine
+        .submit(&spec.restarting(Restarts::KeepingContainers))
+        .unwrap();
+    placed(&mut engine);
+    engine
+        .ask(FIRST, &call(vec![request(1, 1, "web", "java=17")]))
+        .unwrap();
+    placed(&mut engine);
+    let web = launch(&mut engine);
+    engine.end_attempt(FIRST).unwrap();
+    engine.start_attempt(FIRST).unwrap();
+    placed(&mut engine);
+    engine
+        .ask(FIRST, &call(vec![request(1, 1, "db", "java=11")]))
+        .unwrap();
+    placed(&mut engine);
+    launch(&mut engine);
+    assert_eq!(beside(&mut engine, 1, "web"), ["h2", "h2"]);
+    assert!(engine.container_finished(web[0]));
+    assert_eq!(beside(&mut engine, 2, "web"), Vec::<String>::new());
+    assert_eq!(beside(&mut engine, 3, "db"), ["h1", "h1"]);
+    engine.end_attempt(FIRST).unwrap();
+    assert_eq!(beside(&mut engine, 4, "db"), ["h1", "h1"]);
+    engine.finish_app(FIRST).unwrap();
+    assert_eq!(beside(&mut engine, 5, "db"), Vec::<String>::new());
 }

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use crate::cluster::TagCount;
-use crate::id::{AppSlot, Map, NodeSlot, SchedulerKey};
+use crate::commit::containers::slot::ContainerSlot;
+use crate::id::{AppSlot, Map, NodeSlot};
 use crate::policy::ConstraintRegistry;
 use crate::queue::ConstrainedKey;
 use crate::snapshot::State;
@@ -13,8 +14,9 @@ use crate::snapshot::State;
 /// What the ledger keeps for placement constraints.
 #[derive(Clone, Debug)]
 pub(in crate::commit) struct PlacementTags {
-    /// Scheduling requests whose containers carry tags on nodes.
-    tagged: Map<(AppSlot, SchedulerKey), Arc<ConstrainedKey>>,
+    /// Containers that take space and carry tags, each with the scheduling request that it was placed for: the key
+    /// may have another one by the time that the container ends.
+    tagged: Map<ContainerSlot, Arc<ConstrainedKey>>,
     /// Constraints of applications and of the cluster.
     constraints: ConstraintRegistry,
 }
@@ -29,25 +31,20 @@ impl Default for PlacementTags {
 }
 
 impl PlacementTags {
-    /// Counts the tags of a container on its node.
+    /// Counts the tags of a container of an application on its node.
     pub(in crate::commit) fn count(
         &mut self,
         state: &mut State,
-        app: AppSlot,
-        key: SchedulerKey,
-        node: NodeSlot,
+        (app, node): (AppSlot, NodeSlot),
+        container: ContainerSlot,
         fixed: Arc<ConstrainedKey>,
     ) {
-        let (id, app_tags) = (
-            state.apps[app].id,
-            Arc::clone(&state.apps[app].submission.tags),
-        );
+        let row = &state.apps[app];
+        let (id, app_tags) = (row.id, Arc::clone(&row.submission.tags));
         let tags = &mut state.nodes[node].tags;
         for tag in &fixed.tags {
-            match tags
-                .iter_mut()
-                .find(|known| known.app == id && known.tag == *tag)
-            {
+            let same = |known: &&mut TagCount| known.app == id && known.tag == *tag;
+            match tags.iter_mut().find(same) {
                 Some(known) => known.count += 1,
                 None => tags.push(TagCount {
                     app: id,
@@ -57,38 +54,33 @@ impl PlacementTags {
                 }),
             }
         }
-        self.tagged.insert((app, key), fixed);
+        self.tagged.insert(container, fixed);
     }
 
-    /// Forgets the tags of a container whose space is free again.
-    pub(in crate::commit) fn uncount(
-        &self,
+    /// Forgets a container whose space is free again. Its tags go with it once it was fetched; those of others are
+    /// counted for ever.
+    // As SchedulerNode.releaseContainer: a container has its tags from when it is fetched.
+    pub(in crate::commit) fn release(
+        &mut self,
         state: &mut State,
-        app: AppSlot,
-        key: SchedulerKey,
-        node: NodeSlot,
+        (app, node): (AppSlot, NodeSlot),
+        container: ContainerSlot,
+        fetched: bool,
     ) {
-        let Some(fixed) = self.tagged.get(&(app, key)) else {
+        let Some(fixed) = self.tagged.remove(&container).filter(|_| fetched) else {
             return;
         };
         let id = state.apps[app].id;
         let tags = &mut state.nodes[node].tags;
         for tag in &fixed.tags {
-            if let Some(at) = tags
-                .iter()
-                .position(|known| known.app == id && known.tag == *tag)
-            {
+            let same = |known: &TagCount| known.app == id && known.tag == *tag;
+            if let Some(at) = tags.iter().position(same) {
                 tags[at].count -= 1;
                 if tags[at].count == 0 {
                     tags.swap_remove(at);
                 }
             }
         }
-    }
-
-    /// Forgets the requests of an application.
-    pub(in crate::commit) fn forget_app(&mut self, app: AppSlot) {
-        self.tagged.retain(|(owner, _), _| *owner != app);
     }
 
     /// Constraints of applications and of the cluster.

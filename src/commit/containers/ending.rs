@@ -140,18 +140,15 @@ impl Ledger {
         }
         let container = self.container(slot);
         let (id, node, size) = (container.id, container.node, container.size.get());
-        let (app, key, handed) = (container.app, container.key, container.handed);
+        let (app, handed) = (container.app, container.handed);
         self.opportunistic.take_off(node, slot);
         let row = &mut self.state.nodes[node];
         row.killable.retain(|killable| killable.container != id);
         row.free += size;
         row.allocated -= size;
         row.containers -= 1;
-        // As SchedulerNode.releaseContainer: a container has its tags from when it is fetched, so
-        // that those of others are counted for ever.
-        if handed {
-            self.tags.uncount(&mut self.state, app, key, node);
-        }
+        self.tags
+            .release(&mut self.state, (app, node), slot, handed);
         if self.state.apps[app].stage == AppStage::Done {
             self.outbox.follow_up(FollowUpEvent::Forget(app));
         }

@@ -49,8 +49,8 @@ impl Ledger {
     /// Places the container of a proposal that holds.
     ///
     /// 1. Take a reservation that it fulfils off its node.
-    /// 2. Count its tags on the node; end the containers that it replaces.
-    /// 3. [`place`] it.
+    /// 2. End the containers that it replaces.
+    /// 3. [`place`] it, and count its tags on the node.
     /// 4. Follow the end of its asks.
     // As FiCaSchedulerApp.apply and AbstractLeafQueue.apply for an allocation.
     fn apply_allocation<const N: usize>(&mut self, proposal: &Proposal) {
@@ -64,10 +64,6 @@ impl Ledger {
         let constrained = row.keys[key].constrained.clone();
         if constrained.is_none() || self.state.settings.rules.constrained_pending_falls {
             self.leaves.skipped_mut().stop(&mut self.state, app);
-        }
-        if let Some(fixed) = constrained {
-            self.tags
-                .count(&mut self.state, app, proposal.key, proposal.node, fixed);
         }
         if starts {
             self.outbox.follow_up(FollowUpEvent::Allocated(app));
@@ -86,7 +82,13 @@ impl Ledger {
             charged,
             ..ContainerPlacement::anywhere(app, key, proposal.node, sink.size())
         };
-        if place(state, &placement, &mut sink) {
+        let last = place(state, &placement, &mut sink);
+        let placed = sink.placed();
+        if let (Some(fixed), Some(slot)) = (constrained, placed) {
+            self.tags
+                .count(&mut self.state, (app, proposal.node), slot, fixed);
+        }
+        if last {
             self.leaves.stop_asking_without_keys(&mut self.state, app);
         }
         self.leaves.skipped_mut().join_idle(&mut self.state, leaf);

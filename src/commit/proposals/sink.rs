@@ -40,6 +40,8 @@ pub(in crate::commit) struct LedgerSink<'a, const SIMPLE: bool> {
     asks: Vec<PlaceAsk>,
     /// The ask for `*`, where it is the only one and of the size of the container.
     sole: Option<SoleAsk>,
+    /// The container that was placed, but for simple ones.
+    placed: Option<ContainerSlot>,
 }
 
 /// The state, and what the ledger adds to a container that is placed in it. `charges`: where the charges of queues
@@ -62,6 +64,7 @@ pub(super) fn sink<'a, const SIMPLE: bool>(
         now_ms: ledger.clock.now_ms(),
         asks: Vec::new(),
         sole: None,
+        placed: None,
     };
     (&mut ledger.state, sink)
 }
@@ -72,6 +75,11 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
     pub(in crate::commit) fn size<const N: usize>(&self) -> ResourceVector<N> {
         let size = self.reserved_size.as_ref().unwrap_or(&self.proposal.size);
         size.narrow()
+    }
+
+    /// The container that was placed; nothing before, and of simple ones.
+    pub(super) fn placed(&self) -> Option<ContainerSlot> {
+        self.placed
     }
 
     /// The record of a simple container, made as it stays.
@@ -187,6 +195,7 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
                 };
                 let slot = self.record::<N>(id);
                 self.containers.get_mut(slot).set_placed(placed);
+                self.placed = Some(slot);
                 slot
             }
         };

@@ -192,7 +192,8 @@ final class Scenes {
     // Until they are launched they do not outlive the attempt.
     Thread.sleep(3000);
     Set<ContainerId> kept = liveOf(id);
-    kept.removeIf(container -> container.getContainerId() == 1);
+    // The upper bits have how often the ResourceManager was restarted.
+    kept.removeIf(container -> (container.getContainerId() & ContainerId.CONTAINER_ID_BITMASK) == 1);
     ApplicationAttemptId first = ApplicationAttemptId.newInstance(id, 1);
     cluster.client().failApplicationAttempt(first);
     Cluster.await("the second attempt has a master and the containers of the first", 90, () -> {
