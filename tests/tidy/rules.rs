@@ -355,7 +355,8 @@ pub(crate) fn unnamed<'a>(page: &str, floors: impl Iterator<Item = &'a str>) -> 
         .collect()
 }
 
-/// Paths of the repository that a page names as code: in backticks, below a folder of the root.
+/// Paths of the repository that a page names as code: in backticks, below a folder of the root. What a build makes
+/// is no file of the repository.
 pub(crate) fn named_paths(page: &str) -> Vec<&str> {
     const FOLDERS: [&str; 10] = [
         ".ci/", "tests/", "src/", "docs/", "cli/", "server/", "perf/", "capi/", "python/", "java/",
@@ -365,7 +366,7 @@ pub(crate) fn named_paths(page: &str) -> Vec<&str> {
         .skip(1)
         .step_by(2)
         .filter(|name| FOLDERS.iter().any(|folder| name.starts_with(folder)))
-        .filter(|name| name.chars().all(of_path))
+        .filter(|name| name.chars().all(of_path) && !name.contains("/target/"))
         .collect()
 }
 
@@ -623,6 +624,9 @@ mod tests {
         );
         let page = "[a](docs/A.md#x) [b](https://b.org/c.md) [d](#d)";
         assert_eq!(file_links(page), ["docs/A.md"]);
-        assert_eq!(named_paths("`.ci/run` and `src/a b` or `a/b`"), [".ci/run"]);
+        assert_eq!(
+            named_paths("`.ci/run`, `src/a b`, `java/target/b`, `a/b`"),
+            [".ci/run"]
+        );
     }
 }
