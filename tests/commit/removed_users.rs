@@ -5,9 +5,10 @@ use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
 use capsched::commit::{CommitOutcome, Conflict, Ledger, Unsettled};
 use capsched::fast_path::AllFast;
 use capsched::id::{AppSlot, NodeSlot, PartitionId};
+use capsched::policy::is_granted;
 use capsched::proposer::{BulkExtent, Candidates, FitIndex, Outcome, place_in_bulk, propose};
 use capsched::queue::Exclusivity;
-use capsched::resource::ResourceVector;
+use capsched::resource::{NARROW, ResourceVector};
 
 fn of(memory: i64, cores: i64) -> ResourceVector {
     ResourceVector::of(&[memory, cores])
@@ -52,6 +53,22 @@ fn pass(ledger: &Ledger) -> (Outcome, Vec<capsched::proposer::Observation>) {
     let (candidates, mut seen) = (Candidates::node(NodeSlot::at(0)), Vec::new());
     let outcome = propose(ledger.state(), &candidates, Exclusivity::Respect, &mut seen);
     (outcome, seen)
+}
+
+/// A ledger with one application that has a container and asks for more.
+fn served() -> (Ledger, AppSlot) {
+    let (mut ledger, app) = asking(9);
+    let (outcome, seen) = pass(&ledger);
+    let committed = ledger.commit(&outcome, &seen);
+    assert_eq!(committed, CommitOutcome::Committed);
+    ledger.drain_follow_ups();
+    (ledger, app)
+}
+
+/// Commits what a pass over the node found, which is nothing.
+fn pass_in_vain(ledger: &mut Ledger) {
+    let (outcome, seen) = pass(ledger);
+    assert_eq!(ledger.commit(&outcome, &seen), CommitOutcome::Nothing);
 }
 
 /// Containers that a bulk placement of at most four finds on the node.
@@ -103,11 +120,7 @@ fn what_was_proposed_before_the_removal_is_refused() {
 #[test]
 fn a_pass_and_a_bulk_placement_find_nothing_after_the_removal() {
     let _fast = AllFast::begin();
-    let (mut ledger, app) = asking(9);
-    let (outcome, seen) = pass(&ledger);
-    let committed = ledger.commit(&outcome, &seen);
-    assert_eq!(committed, CommitOutcome::Committed);
-    ledger.drain_follow_ups();
+    let (mut ledger, app) = served();
     assert!(in_bulk(&ledger) > 0, "there is something to find before");
     remove_user_of(&mut ledger, app);
     let (outcome, _) = pass(&ledger);
@@ -118,20 +131,45 @@ fn a_pass_and_a_bulk_placement_find_nothing_after_the_removal() {
 /// Passes go on looking at it: what they find is cached for the next record of the user.
 #[test]
 fn the_application_of_a_removed_user_joins_no_skippable_head() {
-    let (mut ledger, app) = asking(9);
-    let (outcome, seen) = pass(&ledger);
-    let committed = ledger.commit(&outcome, &seen);
-    assert_eq!(committed, CommitOutcome::Committed);
-    ledger.drain_follow_ups();
+    let (mut ledger, app) = served();
     remove_user_of(&mut ledger, app);
     let leaf = ledger.queue("root.a").unwrap();
     for _ in 0..2 {
-        let (outcome, seen) = pass(&ledger);
-        let committed = ledger.commit(&outcome, &seen);
-        assert_eq!(committed, CommitOutcome::Nothing);
+        pass_in_vain(&mut ledger);
         let head = &ledger.state().queues[leaf].as_leaf().head;
         assert_eq!((head.len, head.next), (0, 0));
     }
     let state = ledger.state();
     assert!(state.apps[app].provider.is_some(), "it was served before");
+}
+
+/// What passes found about the removed record holds for the next one, in the same version of the leaf's users.
+#[test]
+fn a_new_record_gets_nothing_in_the_same_version_though_no_limit_is_near() {
+    let _fast = AllFast::begin();
+    let (mut ledger, app) = served();
+    remove_user_of(&mut ledger, app);
+    pass_in_vain(&mut ledger);
+    submit(&mut ledger, 3);
+    pass_in_vain(&mut ledger);
+    let (state, leaf) = (ledger.state(), ledger.queue("root.a").unwrap());
+    let user = &state.users[state.apps[app].user];
+    let version = state.queues[leaf].as_leaf().users_version;
+    let cached =
+        user.part(PartitionId::DEFAULT).cached_limits[Exclusivity::Respect as usize].as_deref();
+    assert_eq!(cached.map(|cached| cached.version), Some(version));
+    assert!(!user.removed);
+    assert!(is_granted::<NARROW>(
+        state,
+        leaf,
+        PartitionId::DEFAULT,
+        user
+    ));
+    assert_eq!(in_bulk(&ledger), 0);
+    let node = NodeSpec::new(NodeName::new("h1", 1).unwrap(), of(10_240, 10));
+    ledger.add_node(&node).unwrap();
+    ledger.drain_follow_ups();
+    // A publication renews what is certain of user limits without computing them.
+    let _ = ledger.state_to_publish();
+    assert!(in_bulk(&ledger) > 0, "a node ends the version");
 }
