@@ -241,13 +241,16 @@ mod tests {
             (ModeName::Global, 1),
         ] {
             let how = How::of(mode, threads);
-            let round = crate::churn::run(&shape, how, 1).unwrap();
-            let record = crate::record::Record::new(&shape, how, 1, &round);
-            let record = serde_json::to_value(record).unwrap();
-            for field in ["heartbeats", "rss_tenth_kib", "rss_end_kib"] {
-                let found = crate::results::number(&record, field);
-                assert!(found > Some(0), "{} {field} {found:?}", mode.name());
-            }
+            let has_all = |seconds| {
+                let round = crate::churn::run(&shape, how, seconds).unwrap();
+                let record = crate::record::Record::new(&shape, how, 1, &round);
+                let record = serde_json::to_value(record).unwrap();
+                ["heartbeats", "rss_tenth_kib", "rss_end_kib"]
+                    .iter()
+                    .all(|field| crate::results::number(&record, field) > Some(0))
+            };
+            // On a busy machine the thread of the heartbeats may get no time in a short run.
+            assert!([1, 4, 16].into_iter().any(has_all), "{}", mode.name());
         }
     }
 
