@@ -123,9 +123,10 @@ impl<const N: usize> Pass<'_, N> {
         mut check_queue: bool,
     ) -> WalkStep {
         let (state, mut looks) = (self.state, 0);
+        let rules = &state.settings.rules;
         for &app in order {
             self.ended(Step::AppOrder);
-            if state.settings.rules.passes_by_moved_apps && state.apps[app].leaf != visit.leaf {
+            if rules.passes_by_ended_attempts && !state.apps[app].has_attempt_in(visit.leaf) {
                 continue;
             }
             let partition = self.partition;

@@ -116,6 +116,14 @@ impl AppStage {
 }
 
 impl App {
+    /// Whether a leaf holds an attempt of the application, one that waits or one that may be served.
+    // As AbstractLeafQueue.applicationAttemptMap.
+    #[must_use]
+    pub fn has_attempt_in(&self, leaf: QueueSlot) -> bool {
+        let held = [AppStage::Parked, AppStage::Waiting, AppStage::Active];
+        self.leaf == leaf && held.contains(&self.stage)
+    }
+
     /// The figures on a partition.
     #[inline]
     #[must_use]

@@ -60,7 +60,7 @@ impl Reference {
             asynchronous_by_default: since_35,
             constrained_pending_falls: since_35,
             request_before_nodes: since_35,
-            passes_by_moved_apps: since_35,
+            passes_by_ended_attempts: since_35,
             vectors_without_memory: since_35,
             absolute_by_form: since_35,
             corrects_asks: since_35,
@@ -113,9 +113,9 @@ pub struct ReferenceRules {
     /// and constraint are compared with each node after that.
     // As RegularContainerAllocator.preCheckRequest (YARN-11798).
     pub request_before_nodes: bool,
-    /// A leaf passes by an application that moved away and still stands in its order.
+    /// A leaf passes by an attempt that moved away or ended and still stands in its order (YARN-11834).
     // As AbstractLeafQueue.assignContainers.
-    pub passes_by_moved_apps: bool,
+    pub passes_by_ended_attempts: bool,
     /// A capacity vector counts though it gives no memory (YARN-11646).
     // As QueueCapacityConfigParser.parse.
     pub vectors_without_memory: bool,

@@ -478,6 +478,18 @@ mod tests {
     }
 
     #[test]
+    fn an_amount_below_zero_is_no_share_of_dominant_resources() {
+        let cluster = r(&[1024, 10]);
+        for (used, share) in [([-512, -5], 0.0), ([-512, 5], 0.5), ([512, -5], 0.5)] {
+            let divided = DRC.divide(&cluster, &r(&used), &cluster);
+            assert_eq!(divided.to_bits(), f32::to_bits(share), "{used:?}");
+        }
+        let memory_only = Calculator::MemoryOnly { types: 2 };
+        let divided = memory_only.divide(&cluster, &r(&[-512, -5]), &cluster);
+        assert_eq!(divided.to_bits(), (-0.5f32).to_bits());
+    }
+
+    #[test]
     fn of_a_total_below_zero_the_larger_amount_is_the_smaller_share() {
         let cluster = r(&[14, -10]);
         assert!(DRC.compare(&cluster, &r(&[0, 1]), &r(&[0, 0])).is_lt());

@@ -259,8 +259,8 @@ pub fn guarantees_within(whole: f32, guarantee: f32) -> usize {
     }
 }
 
-/// The largest share `a_i / of_i` over the first `types` types with `of_i != 0`, in `f64`; 0 when
-/// there is none.
+/// The largest share `a_i / of_i` over the first `types` types with `of_i != 0`, in `f64`; at least 0.
+// As DominantResourceCalculator.calculateShares.
 #[inline]
 #[must_use]
 pub fn largest_share<const N: usize>(
@@ -268,19 +268,16 @@ pub fn largest_share<const N: usize>(
     of: &ResourceVector<N>,
     types: usize,
 ) -> f64 {
+    let larger = |largest: f64, share: f64| if share > largest { share } else { largest };
     if types == 2 && of[0] != 0 && of[1] != 0 {
         // Both are divided at once.
         let [first, second]: [f64; 2] = std::array::from_fn(|i| a[i] as f64 / of[i] as f64);
-        return if second > first { second } else { first };
+        return larger(larger(0.0, first), second);
     }
-    let mut largest: Option<f64> = None;
-    for i in 0..types {
-        if of[i] != 0 {
-            let share = a[i] as f64 / of[i] as f64;
-            largest = Some(largest.map_or(share, |l| if share > l { share } else { l }));
-        }
-    }
-    largest.unwrap_or(0.0)
+    let counted = (0..types).filter(|&i| of[i] != 0);
+    counted.fold(0.0, |largest, i| {
+        larger(largest, a[i] as f64 / of[i] as f64)
+    })
 }
 
 /// The nearest `f32`.
