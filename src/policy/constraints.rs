@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::constraint::{Applications, QueryError, Reduce, TagView, evaluate};
+use super::constraint::{Applications, Reduce, TagView, evaluate};
 use crate::cluster::Node;
-use crate::id::{AppSlot, ApplicationId};
+use crate::id::AppSlot;
 use crate::queue::{KeyAsks, Scope};
 use crate::snapshot::State;
 
@@ -46,10 +46,6 @@ impl StateTags<'_> {
             }
         }
     }
-
-    fn knows(&self, id: ApplicationId) -> bool {
-        self.state.apps.iter().any(|app| app.id == id)
-    }
 }
 
 impl TagView for StateTags<'_> {
@@ -59,12 +55,7 @@ impl TagView for StateTags<'_> {
         applications: &Applications<'_>,
         tags: &[Arc<str>],
         reduce: Reduce,
-    ) -> Result<u32, QueryError> {
-        if let Applications::Named(id) = *applications
-            && !self.knows(id)
-        {
-            return Err(QueryError::UnknownApplication(id));
-        }
+    ) -> u32 {
         let mut counts = BTreeMap::new();
         match scope {
             Scope::Node => self.counts(applications, self.node, &mut counts),
@@ -90,7 +81,7 @@ impl TagView for StateTags<'_> {
         } else {
             reduced(&mut named())
         };
-        Ok(value.unwrap_or(0))
+        value.unwrap_or(0)
     }
 
     fn attribute(&self, key: &str) -> Option<&str> {

@@ -142,6 +142,8 @@ fn a_namespace_says_whose_tags_count() {
         ("in,node,not-self/web", &["h1", "h2"]),
         ("in,node,app-id/application_1_0001/web", &["h1", "h2"]),
         ("in,node,app-id/application_1_0099/web", &[]),
+        ("notin,node,app-id/application_1_0001/web", &["h3", "h3"]),
+        ("notin,node,app-id/application_1_0099/web", &["h1", "h2"]),
         ("in,node,app-tag/batch/web", &[]),
     ] {
         let mut engine = engine();

@@ -674,3 +674,34 @@ proptest! {
         prop_assert!(report.to_string().len() < 100_000);
     }
 }
+
+#[test]
+fn a_number_that_is_none_has_what_to_write_instead() {
+    let help = |key: &str, value: &str| {
+        let key = format!("yarn.scheduler.capacity.{key}");
+        let report = check(&sound_with(&property(&key, value)));
+        let finding = report.first_error().expect("an error");
+        assert_eq!(finding.code, "not_a_number", "{value}");
+        finding.help.clone().unwrap_or_default()
+    };
+    for (key, value, part) in [
+        ("root.a.maximum-capacity", "50%", "without `%`"),
+        ("root.a.maximum-capacity", "50,5", "a point"),
+        ("root.a.maximum-capacity", "[memory=10", "in brackets"),
+        (
+            "root.a.maximum-applications",
+            "99999999999",
+            "out of the range",
+        ),
+        (
+            "root.a.maximum-applications",
+            "-99999999999",
+            "out of the range",
+        ),
+        ("root.a.maximum-applications", "many", ""),
+    ] {
+        let found = help(key, value);
+        assert_eq!(found.is_empty(), part.is_empty(), "{value}: {found}");
+        assert!(found.contains(part), "{value}: {found}");
+    }
+}

@@ -4,6 +4,13 @@ use super::Look;
 use crate::config::diagnostic::{Diagnostic, clip};
 use crate::config::number;
 
+/// Whether a text is a whole number of any size.
+fn is_whole(text: &str) -> bool {
+    let text = text.trim();
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 impl Look<'_> {
     /// Notes that a value is no number.
     pub(in crate::config) fn no_number(&self, key: &str, value: &str) {
@@ -19,6 +26,10 @@ impl Look<'_> {
             finding = finding.help("the file is a template; render it first");
         } else if value.contains(',') && !value.contains('[') {
             finding = finding.help("the decimal sign is a point");
+        } else if value.trim_start().starts_with('[') {
+            finding = finding.help("an amount stands in brackets, as `[memory=1024,vcores=1]`");
+        } else if is_whole(value) {
+            finding = finding.help("the number is out of the range of this setting");
         }
         self.note(finding);
     }

@@ -10,18 +10,15 @@ use crate::queue::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, 
 /// What the evaluation may know of one candidate node.
 pub trait TagView {
     /// The counts of the single tags, reduced to one number; a tag that does not occur counts 0.
-    /// Without tags all tags that are present are reduced, and the result is 0 when there is none.
-    ///
-    /// # Errors
-    ///
-    /// When a named application is unknown.
+    /// Without tags all tags that are present are reduced, and the result is 0 when there is none. So
+    /// it is for an application that nobody knows.
     fn cardinality(
         &self,
         scope: Scope,
         applications: &Applications<'_>,
         tags: &[Arc<str>],
         reduce: Reduce,
-    ) -> Result<u32, QueryError>;
+    ) -> u32;
 
     /// The value of the node's attribute `prefix/name`.
     fn attribute(&self, key: &str) -> Option<&str>;
@@ -59,8 +56,6 @@ pub enum Reduce {
 /// Why a constraint could not be evaluated; it then counts as not satisfied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueryError {
-    /// The constraint names an application that the cluster does not know.
-    UnknownApplication(ApplicationId),
     /// The expression holds a delayed or.
     Unsupported,
 }
@@ -68,7 +63,6 @@ pub enum QueryError {
 impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::UnknownApplication(id) => write!(f, "the constraint names {id}, unknown here"),
             Self::Unsupported => f.write_str("delayed-or constraints cannot be evaluated"),
         }
     }
@@ -89,7 +83,7 @@ pub fn evaluate(
     view: &impl TagView,
 ) -> Result<bool, QueryError> {
     match constraint {
-        Constraint::Single(single) => single_holds(single, app, view),
+        Constraint::Single(single) => Ok(single_holds(single, app, view)),
         Constraint::And(children) => {
             for child in children {
                 if !evaluate(child, app, view)? {
@@ -110,29 +104,15 @@ pub fn evaluate(
     }
 }
 
-fn single_holds(
-    single: &SingleConstraint,
-    app: ApplicationId,
-    view: &impl TagView,
-) -> Result<bool, QueryError> {
-    for target in &single.targets {
-        let holds = match target {
-            Target::Tags { namespace, tags } => {
-                within(single, &seen_from(namespace, app), tags, view)?
-            }
-            Target::Attribute { key, values } => {
-                let wanted = values.first().map(|value| &**value);
-                attribute_holds(single.attribute_op, wanted, view.attribute(key))
-            }
-            Target::Partition(names) => {
-                names.first().map_or("", |name| &**name) == view.partition()
-            }
-        };
-        if !holds {
-            return Ok(false);
+fn single_holds(single: &SingleConstraint, app: ApplicationId, view: &impl TagView) -> bool {
+    single.targets.iter().all(|target| match target {
+        Target::Tags { namespace, tags } => within(single, &seen_from(namespace, app), tags, view),
+        Target::Attribute { key, values } => {
+            let wanted = values.first().map(|value| &**value);
+            attribute_holds(single.attribute_op, wanted, view.attribute(key))
         }
-    }
-    Ok(true)
+        Target::Partition(names) => names.first().map_or("", |name| &**name) == view.partition(),
+    })
 }
 
 fn within(
@@ -140,13 +120,11 @@ fn within(
     applications: &Applications<'_>,
     tags: &[Arc<str>],
     view: &impl TagView,
-) -> Result<bool, QueryError> {
-    let count = |reduce| view.cardinality(single.scope, applications, tags, reduce);
-    if single.minimum > 0 && i64::from(count(Reduce::Smallest)?) < i64::from(single.minimum) {
-        return Ok(false);
-    }
-    Ok(single.maximum == i32::MAX
-        || i64::from(count(Reduce::Largest)?) <= i64::from(single.maximum))
+) -> bool {
+    let count = |reduce| i64::from(view.cardinality(single.scope, applications, tags, reduce));
+    let (minimum, maximum) = (i64::from(single.minimum), i64::from(single.maximum));
+    (minimum <= 0 || count(Reduce::Smallest) >= minimum)
+        && (single.maximum == i32::MAX || count(Reduce::Largest) <= maximum)
 }
 
 fn attribute_holds(op: Option<AttributeOp>, wanted: Option<&str>, present: Option<&str>) -> bool {
@@ -271,26 +249,15 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_application_is_an_error_where_it_is_asked_for() {
-        let error = Err(QueryError::UnknownApplication(ApplicationId::new(7)));
+    fn an_application_that_nobody_knows_has_no_containers() {
         for (text, want) in [
-            ("in,node,app-id/application_1_0007/a", error.clone()),
-            ("notin,node,app-id/application_1_0007/a", error.clone()),
-            (
-                "or(in,node,app-id/application_1_0007/a:in,node,zk)",
-                error.clone(),
-            ),
-            (
-                "or(in,node,zk:in,node,app-id/application_1_0007/a)",
-                Ok(true),
-            ),
-            ("and(in,node,zk:in,node,app-id/application_1_0007/a)", error),
-            (
-                "and(in,node,x:in,node,app-id/application_1_0007/a)",
-                Ok(false),
-            ),
+            ("in,node,app-id/application_1_0007/a", false),
+            ("notin,node,app-id/application_1_0007/a", true),
+            ("cardinality,rack,app-id/application_1_0007/a,0,2", true),
+            ("or(in,node,app-id/application_1_0007/a:in,node,zk)", true),
+            ("and(in,node,zk:in,node,app-id/application_1_0007/a)", false),
         ] {
-            assert_eq!(holds(text), want, "{text}");
+            assert_eq!(holds(text), Ok(want), "{text}");
         }
     }
 
