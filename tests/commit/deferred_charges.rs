@@ -236,6 +236,30 @@ fn a_container_beyond_the_room_of_an_ancestor_is_noticed() {
     assert!(noticed);
 }
 
+/// Opportunities of a key after batches placed so many of its containers, which count a look or do not.
+#[cfg(debug_assertions)]
+fn opportunities(containers: usize, counted: bool) -> i32 {
+    let mut ledger = Unsettled::new(ledger("DominantResourceCalculator"));
+    for _ in 0..containers {
+        let found = proposal(ledger.settled(), (0, 0, 0)).unwrap();
+        let outcome = Outcome::Proposed(Proposal { counted, ..found });
+        let committed = ledger.batch().commit(&outcome, &[]);
+        assert_eq!(committed, CommitOutcome::Committed);
+    }
+    ledger.settled().state().apps[AppSlot::at(0)].keys[0].opportunities
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn a_simple_allocation_counts_a_look_where_its_proposal_does_as_the_general_path() {
+    use capsched::fast_path::{FastPath, with_slow};
+    let _fast = AllFast::begin();
+    for (counted, expected) in [(true, 4), (false, 0)] {
+        let general = with_slow(&[FastPath::SimpleAllocation], || opportunities(4, counted));
+        assert_eq!((opportunities(4, counted), general), (expected, expected));
+    }
+}
+
 #[test]
 fn follow_ups_of_a_batch_see_all_its_charges() {
     let _fast = AllFast::begin();
