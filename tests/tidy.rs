@@ -275,6 +275,8 @@ const WITHOUT_CIRCLES: &[&str] = &[
     "commit",
     "id",
     "metrics",
+    "queue",
+    "rescheduler",
     "resource",
     "sync",
 ];

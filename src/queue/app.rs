@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::constraint::Constraint;
 use super::key_asks::KeyAsks;
 use super::per_partition::PerPartition;
 use super::restarts::Restarts;
 use crate::id::{
-    ApplicationId, ContainerId, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey, UserSlot,
+    ApplicationId, ContainerId, NameId, PartitionId, QueueSlot, SchedulerKey, UserSlot,
 };
 use crate::resource::{PackedVector, ResourceVector};
 
@@ -360,45 +359,6 @@ pub struct HeadroomProvider {
     pub user: UserSlot,
     /// Generation of that record.
     pub generation: u32,
-}
-
-/// What a scheduling request fixed when its key was first used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConstrainedKey {
-    /// Size of one container.
-    pub size: ResourceVector,
-    /// Tags that its containers carry, ascending.
-    pub tags: Vec<Arc<str>>,
-    /// The request's own constraint.
-    pub constraint: Option<Arc<Constraint>>,
-    /// What the node of each container has to fulfil: the constraint with those of the application
-    /// and of the cluster.
-    pub effective: Option<Arc<Constraint>>,
-}
-
-impl ConstrainedKey {
-    /// Whether another request under the key fixes the same. One without a constraint is like none,
-    /// not even itself: the reference fails when it compares two of them.
-    // As SchedulingRequestPBImpl.equals.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.constraint.is_some()
-            && (self.size, &self.tags, &self.constraint)
-                == (other.size, &other.tags, &other.constraint)
-    }
-}
-
-/// A reservation under a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReservedAt {
-    /// Number of the container.
-    pub number: u32,
-    /// Where it waits.
-    pub node: NodeSlot,
-    /// `NodeId.hashCode` of that node.
-    pub java_hash: i32,
-    /// Its size.
-    pub size: ResourceVector,
 }
 
 /// Takes over what the fair order compares: used memory over all partitions, and with it what is

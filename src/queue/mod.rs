@@ -22,16 +22,13 @@ mod update;
 mod user;
 
 pub use amounts::{Amounts, Excess};
-pub use app::{
-    App, AppPart, AppStage, ConstrainedKey, HeadroomProvider, ReservedAt, Submission,
-    refresh_fair_figures,
-};
+pub use app::{App, AppPart, AppStage, HeadroomProvider, Submission, refresh_fair_figures};
 
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};
 pub use end_cause::EndCause;
 pub use gang::{Closeness, GangAsk, GangWait};
-pub use key_asks::{KeyAsks, PlaceAsk};
+pub use key_asks::{ConstrainedKey, KeyAsks, PlaceAsk, ReservedAt};
 pub use mends::Mends;
 pub use multi_node::{MultiNodeSettings, NodePolicy, NodePolicySettings};
 pub use opportunistic::OpportunisticSettings;

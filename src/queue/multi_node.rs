@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use super::settings::SchedulerSettings;
-
 /// `multi-node-placement-enabled` and `multi-node-sorting.*`.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct MultiNodeSettings {
@@ -16,7 +14,7 @@ pub struct MultiNodeSettings {
 impl MultiNodeSettings {
     /// Turns on looks at all nodes, by the first policy; least allocated first where there is none. The name of the
     /// policy.
-    fn look_at_all(&mut self) -> Arc<str> {
+    pub(super) fn look_at_all(&mut self) -> Arc<str> {
         self.enabled = true;
         if self.policies.is_empty() {
             self.policies.push(NodePolicySettings {
@@ -28,16 +26,6 @@ impl MultiNodeSettings {
         let first = &mut self.policies[0];
         first.interval_ms = 0;
         Arc::clone(&first.name)
-    }
-}
-
-impl SchedulerSettings {
-    /// Makes every attempt look at all nodes that nobody reserved, as threads in global mode do whatever is
-    /// configured. The name of the policy by which it does.
-    pub fn look_at_all_nodes(&mut self) -> Arc<str> {
-        self.skip_reserved_nodes = true;
-        self.mends.reserved_last_node = true;
-        self.multi_node.look_at_all()
     }
 }
 

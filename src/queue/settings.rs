@@ -100,6 +100,16 @@ pub struct SchedulerSettings {
     pub rules: ReferenceRules,
 }
 
+impl SchedulerSettings {
+    /// Makes every attempt look at all nodes that nobody reserved, as threads in global mode do whatever is
+    /// configured. The name of the policy by which it does.
+    pub fn look_at_all_nodes(&mut self) -> Arc<str> {
+        self.skip_reserved_nodes = true;
+        self.mends.reserved_last_node = true;
+        self.multi_node.look_at_all()
+    }
+}
+
 /// Bounds of the assignments of one node heartbeat (`per-node-heartbeat.*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeartbeatSettings {

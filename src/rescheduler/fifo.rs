@@ -1,7 +1,7 @@
 //! The selector across queues: what leaves use beyond their shares, least important first.
 
-use super::ideal::Filling;
 use super::quota::Quota;
+use super::records::Filling;
 use super::round::Round;
 use crate::resource::ResourceVector;
 

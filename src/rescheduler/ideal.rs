@@ -1,17 +1,9 @@
 //! Ideal shares: water filling over the queue tree, partition by partition.
 
 use super::hungry::{Hungry, Need};
+use super::records::Filling;
 use super::round::Round;
 use crate::resource::{Calculator, MAX_TYPES, ResourceVector, share};
-
-/// How demand is counted in one run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Filling {
-    /// Whether reserved resources count as demand.
-    pub(super) include_reserved: bool,
-    /// Whether leaves above their guarantees are levelled too.
-    pub(super) balance: bool,
-}
 
 /// The children that still want something at one level.
 struct Level<'a> {

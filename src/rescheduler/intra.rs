@@ -5,42 +5,10 @@ use std::collections::BTreeMap;
 
 use super::order;
 use super::quota::{Quota, any_exhausted};
+use super::records::{AppRecord, UserRecord};
 use super::round::Round;
 use super::settings::{IntraQueueOrder, IntraQueueSettings};
 use crate::resource::{ResourceVector, share};
-
-/// An application of a leaf on one partition.
-#[derive(Clone, Debug)]
-pub(super) struct AppRecord {
-    app: usize,
-    /// Position among the user records.
-    user: usize,
-    used: ResourceVector,
-    pending: ResourceVector,
-    master: ResourceVector,
-    /// What earlier selectors chose of it.
-    selected: ResourceVector,
-    ideal: ResourceVector,
-    /// What it could give.
-    give: ResourceVector,
-    /// What is to be taken from it.
-    pub(super) quota: ResourceVector,
-    /// What it wants from others.
-    demand: ResourceVector,
-}
-
-/// A user of a leaf on one partition.
-#[derive(Clone, Debug)]
-pub(super) struct UserRecord {
-    user: usize,
-    masters: ResourceVector,
-    used_without_masters: ResourceVector,
-    limit: ResourceVector,
-    ideal: ResourceVector,
-    selected: ResourceVector,
-    /// Whether what the user has above the limit was matched with a demand.
-    matched: bool,
-}
 
 impl Round<'_> {
     // As IntraQueueCandidatesSelector.selectCandidates.

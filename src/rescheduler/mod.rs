@@ -19,6 +19,7 @@ mod order;
 mod policy;
 mod priority;
 mod quota;
+mod records;
 mod reserved;
 mod round;
 mod scene;

@@ -1,7 +1,7 @@
 //! The selector for reservations: containers of over-served queues whose end makes reserved ones fit.
 
-use super::ideal::Filling;
 use super::quota::Quota;
+use super::records::Filling;
 use super::round::Round;
 use crate::resource::ResourceVector;
 

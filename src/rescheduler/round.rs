@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ideal::Filling;
-use super::intra::{AppRecord, UserRecord};
+use super::records::{AppRecord, Filling, UserRecord};
 use super::settings::Settings;
 use super::view::{LimitLookup, RoundInput};
 use crate::commit::{PreemptionReason, Verdict, VerdictKind};
