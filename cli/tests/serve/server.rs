@@ -77,12 +77,23 @@ impl Server {
 
     /// Head and body of the answer to a document.
     pub(crate) fn post(&self, path: &str, document: &Value) -> (String, String) {
+        self.send("POST", path, "", document)
+    }
+
+    /// Head and body of the answer to a document with a method and further lines of the head.
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        lines: &str,
+        document: &Value,
+    ) -> (String, String) {
         let body = document.to_string();
         let about = format!(
-            "X-Requested-By: test\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            "{lines}X-Requested-By: test\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        self.ask("POST", path, &about)
+        self.ask(method, path, &about)
     }
 
     fn ask(&self, method: &str, path: &str, rest: &str) -> (String, String) {

@@ -1,0 +1,148 @@
+//! Two routers over one store: the second redirects to the first, and leads with its policy and homes once it is gone.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+#![cfg(any(feature = "etcd", feature = "zookeeper"))]
+
+#[path = "serve/server.rs"]
+#[expect(dead_code, reason = "not every helper is of use for routers")]
+mod server;
+#[path = "../../server/tests/store_server/mod.rs"]
+#[expect(dead_code, reason = "no member of the store is restarted here")]
+mod store_server;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use server::Server;
+use store_server::StoreServer;
+
+const TOKEN: &str = "token-of-yarn";
+/// The SHA-256 of the token.
+const TOKENS: &str = "yarn ffe580defa23d9a41bf99123060aab6c3fced7fabc708b682cd71f2f24efa0ec\n";
+
+/// A policy that sends all applications of a queue to the one cell.
+fn policy(queue: &str, cell: &str) -> Value {
+    json!({
+        "cells": [{"name": "east", "addresses": [format!("http://{cell}")]}],
+        "queues": [{"queue": queue, "home": "east"}],
+    })
+}
+
+/// A directory with the tokens of all servers and the first policy.
+fn files(cell: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("tokens"), TOKENS).unwrap();
+    std::fs::write(
+        dir.path().join("policy.json"),
+        policy("root", cell).to_string(),
+    )
+    .unwrap();
+    dir
+}
+
+fn router(store: &str, dir: &Path) -> Server {
+    let at = |name: &str| dir.join(name).display().to_string();
+    let (tokens, policy) = (at("tokens"), at("policy.json"));
+    let arguments = [
+        "router", "--store", store, "--tokens", &tokens, "--policy", &policy,
+    ];
+    Server::of(&arguments).with_token(TOKEN)
+}
+
+/// The first answer to a question for which a condition holds: within two minutes, however slow the machine is.
+fn await_answer(server: &Server, path: &str, holds: impl Fn(&str) -> bool) -> (String, Value) {
+    for _ in 0..1_200 {
+        let (head, body) = server.get(path);
+        if holds(&head) {
+            return (head, serde_json::from_str(&body).unwrap_or_default());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{path}: {:?}", server.get(path));
+}
+
+fn is_ok(head: &str) -> bool {
+    head.starts_with("HTTP/1.1 200")
+}
+
+/// The exit code of a server: within two minutes.
+fn await_end(mut server: Server) -> Option<i32> {
+    for _ in 0..1_200 {
+        if let Some(ended) = server.child().try_wait().unwrap() {
+            return ended.code();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{} goes on", server.address());
+}
+
+/// Submits an application to a queue.
+fn submit(router: &Server, queue: &str) -> String {
+    let (_, made) = router.post("/ws/v1/cluster/apps/new-application", &json!({}));
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let id = made["application-id"].as_str().unwrap().to_owned();
+    let body = json!({"application-id": id, "queue": queue, "unmanaged-AM": true});
+    let (head, body) = router.post("/ws/v1/cluster/apps", &body);
+    assert!(head.starts_with("HTTP/1.1 202"), "{head}\n{body}");
+    id
+}
+
+/// Waits until a router redirects to the one that leads.
+fn await_redirect(standby: &Server, leader: &Server) {
+    let (head, _) = await_answer(standby, "/v1/policy?x=1", |head| {
+        head.starts_with("HTTP/1.1 307")
+    });
+    let place = format!("location: http://{}/v1/policy?x=1", leader.address());
+    assert!(head.lines().any(|line| line == place), "{head}");
+    let (head, ready) = standby.get("/health/ready");
+    assert!(head.starts_with("HTTP/1.1 503"), "{head}");
+    assert!(ready.contains(leader.address()), "{ready}");
+}
+
+#[test]
+fn a_standby_redirects_and_leads_with_policy_and_homes_when_the_leader_is_killed() {
+    StoreServer::over_each(1, |kind, store| {
+        let dir = files("127.0.0.1:1");
+        let tokens = dir.path().join("tokens").display().to_string();
+        let cell = Server::start(&["--tokens", &tokens]).with_token(TOKEN);
+        let dir = files(cell.address());
+        let mut first = router(&store.address("routers"), dir.path());
+        await_answer(&first, "/v1/policy", is_ok);
+        let second = router(&store.address("routers"), dir.path());
+        await_redirect(&second, &first);
+        let id = submit(&first, "root.adhoc");
+        let changed = policy("root.adhoc", cell.address());
+        let (head, made) = first.send("PUT", "/v1/policy", "If-Match: \"1\"\r\n", &changed);
+        assert!(is_ok(&head), "{kind:?}: {head}\n{made}");
+        first.child().kill().unwrap();
+        first.child().wait().unwrap();
+
+        let (head, kept) = await_answer(&second, "/v1/policy", is_ok);
+        assert!(head.contains("etag: \"2\""), "{kind:?}: {head}");
+        assert_eq!(kept["policy"], changed, "{kind:?}");
+        let (_, figures) = second.get("/metrics");
+        assert!(figures.contains("capsched_router_homes 1\n"), "{figures}");
+        let (head, app) = second.get(&format!("/ws/v1/cluster/apps/{id}"));
+        assert!(is_ok(&head), "{kind:?}: {head}\n{app}");
+        assert_ne!(submit(&second, "root.adhoc"), id);
+        let third = router(&store.address("routers"), dir.path());
+        await_redirect(&third, &second);
+    });
+}
+
+#[test]
+fn a_leader_without_a_connection_to_the_store_ends_and_the_standby_leads() {
+    StoreServer::over_each(1, |kind, store| {
+        let dir = files("127.0.0.1:1");
+        let link = store.link();
+        let first = router(&link.address("routers"), dir.path());
+        await_answer(&first, "/v1/policy", is_ok);
+        let second = router(&store.address("routers"), dir.path());
+        await_redirect(&second, &first);
+        let heals = link.harm(true, Duration::from_secs(8));
+        assert_eq!(await_end(first), Some(2), "{kind:?}");
+        await_answer(&second, "/v1/policy", is_ok);
+        heals.join().unwrap();
+    });
+}
