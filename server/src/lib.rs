@@ -7,6 +7,7 @@
 //! | [`daemon`] | routes, layers, the address that is listened on |
 //! | [`debug`] | threads, memory and profiles, on a listener of its own |
 //! | [`demo`] | a simulated cluster that lives |
+//! | [`effects`] | what a refresh changes for the applications that run |
 //! | `grpc` | node agents and application masters over gRPC, where the feature `grpc` is on |
 //! | [`health`], [`metrics`] | what monitoring systems read |
 //! | [`openapi`] | a description of all routes |
@@ -22,6 +23,7 @@ pub mod conf;
 pub mod daemon;
 pub mod debug;
 pub mod demo;
+pub mod effects;
 #[cfg(feature = "grpc")]
 pub mod grpc;
 pub mod health;

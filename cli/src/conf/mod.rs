@@ -3,7 +3,6 @@
 
 mod changes;
 mod convert;
-mod effects;
 mod plan;
 mod running;
 mod served;
@@ -45,7 +44,7 @@ pub(crate) enum Command {
 /// Two configurations and the cluster that they are for.
 #[derive(clap::Args, Debug)]
 pub(crate) struct DiffArgs {
-    /// The present capacity-scheduler.xml.
+    /// The present capacity-scheduler.xml; for `plan` also the address of a server, such as `http://127.0.0.1:8088`.
     before: PathBuf,
     /// The new one.
     after: PathBuf,

@@ -5,16 +5,17 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use capsched::api::{RefreshError, Sequential, TreeSettings};
 use capsched::config::{self, ConfigSource, Layer, Options};
 use serde_json::{Value, json};
 
+use crate::live::{ServerArgs, is_address};
 use crate::output::{PROBLEM, Problem, put};
 
 use super::changes::Changes;
 use super::running::Running;
-use super::{DiffArgs, Side, shown, side};
+use super::{DiffArgs, Side, served, shown, side};
 
 /// Arguments of `capsched conf plan`.
 #[derive(clap::Args, Debug)]
@@ -25,6 +26,21 @@ pub(crate) struct Args {
     /// means for the applications that run there.
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
+    #[command(flatten)]
+    access: ServerArgs,
+}
+
+impl Args {
+    /// Refuses what a server knows by itself.
+    fn refuse_beside_server(&self) -> Result<()> {
+        let of = &self.of;
+        if self.snapshot.is_some() || of.cluster.is_some() || !of.site.is_empty() {
+            bail!(
+                "--snapshot, --cluster and --site go with two files; a server has its own nodes and its own site"
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Queues that are stopped one after the other before the search for steps ends.
@@ -63,6 +79,11 @@ impl Advice {
 /// Runs the command.
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let of = &args.of;
+    if let Some(address) = of.before.to_str().filter(|text| is_address(text)) {
+        args.refuse_beside_server()?;
+        return served::plan((address, &args.access), &of.after, of.json);
+    }
+    args.access.refuse()?;
     let (before, after) = (side(&of.before, of)?, side(&of.after, of)?);
     let transition = transition(&before, &after, of)?;
     let changes = Changes::between(&before, &after);

@@ -15,13 +15,13 @@ use capsched::api::{
 use capsched::config::{self, Loaded, Options};
 use capsched::metrics::Closed as _;
 use capsched::simulator::journal::{AppCall, Call, StateSnapshot, SubmitCall};
+use capsched_server::effects::{Effect, EffectKind, EffectRow, SeenState, of_leaving, of_limits};
 use serde_json::{Value, json};
 
 use crate::output::{Problem, escaped};
 use crate::play::{grouped, virtual_time};
 use crate::snapshot;
 
-use super::effects::{Effect, Kind, Seen, of_leaving, of_limits};
 use super::{Side, shown};
 
 /// Applications that a line names.
@@ -37,7 +37,7 @@ pub(super) struct Running {
     /// Whether the snapshot was made under the present configuration.
     of_present: bool,
     refused: Option<RefreshError>,
-    effects: Vec<Effect>,
+    effects: Vec<EffectRow>,
 }
 
 impl Running {
@@ -56,19 +56,24 @@ impl Running {
         });
         let mut copy = engine.trial();
         let refused = copy.reconfigure(new.settings.clone()).err();
-        let engine = Seen::of(engine);
+        let present = Seen::of(&engine);
         let paths = new.settings.queues.iter().map(|queue| &*queue.path);
-        let mut effects = of_leaving(&engine, &paths.collect::<BTreeSet<&str>>());
+        let mut effects = of_leaving(&present.state, &paths.collect::<BTreeSet<&str>>());
         if refused.is_none() {
-            let states = [&engine, &Seen::of(copy)];
+            let states = [&present, &Seen::of(&copy)];
             effects.extend(of_refresh(&snapshot, states, [&loaded, &new]));
         }
         let types = loaded.settings.scheduler.resource_types.iter();
+        let types: Vec<String> = types.map(ToString::to_string).collect();
+        let rows = effects
+            .iter()
+            .map(|effect| effect.row(&types, &present.state));
+        let effects = rows.collect();
         Ok(Self {
             file: file.display().to_string(),
             at_ms: snapshot.head.at_ms,
-            apps: engine.view.apps.len(),
-            types: types.map(ToString::to_string).collect(),
+            apps: present.state.view.apps.len(),
+            types,
             of_present,
             refused,
             effects,
@@ -80,26 +85,6 @@ impl Running {
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let amounts = |of: &[i64]| -> Value {
-            let pairs = self.types.iter().zip(of);
-            pairs.map(|(name, n)| (name.clone(), json!(n))).collect()
-        };
-        let effect = |of: &Effect| {
-            let limit = of.limit.as_ref().map(|limit| {
-                json!({"used": amounts(&limit.used), "before": amounts(&limit.before),
-                    "after": amounts(&limit.after)})
-            });
-            let apps = of.apps.iter();
-            json!({
-                "effect": of.kind.token(),
-                "queue": of.queue,
-                "partition": of.partition,
-                "user": of.user,
-                "limit": limit,
-                "applications": apps.map(|app| ApplicationId::new(*app).to_string()).collect::<Vec<_>>(),
-                "detail": of.detail,
-            })
-        };
         json!({
             "snapshot": self.file,
             "at_ms": self.at_ms,
@@ -108,7 +93,7 @@ impl Running {
             "accepted": self.refused.is_none(),
             "code": self.refused.as_ref().map(RefreshError::code),
             "message": self.refused.as_ref().map(ToString::to_string),
-            "effects": self.effects.iter().map(effect).collect::<Vec<Value>>(),
+            "effects": self.effects,
         })
     }
 
@@ -126,58 +111,74 @@ impl Running {
             let _ = writeln!(out, "  its refresh is refused, {refused} [{code}]");
         }
         for effect in &self.effects {
-            self.effect(&mut out, effect);
+            out.push_str(&effect_text(effect, &self.types));
         }
         if self.effects.is_empty() && self.refused.is_none() {
             out.push_str("  nothing changes for them\n");
         }
         out
     }
+}
 
-    fn effect(&self, out: &mut String, effect: &Effect) {
-        let queue = escaped(&effect.queue);
-        let whose = match &effect.user {
-            Some(user) => format!("{queue}, user {}", escaped(user)),
-            None => queue,
+/// An effect in lines.
+pub(super) fn effect_text(effect: &EffectRow, types: &[String]) -> String {
+    let queue = escaped(&effect.queue);
+    let whose = match &effect.user {
+        Some(user) => format!("{queue}, user {}", escaped(user)),
+        None => queue,
+    };
+    let place = match effect.partition.as_deref() {
+        Some("") | None => whose,
+        Some(label) => format!("{whose} on {}", escaped(label)),
+    };
+    let (token, meaning) = (escaped(&effect.effect), escaped(&effect.meaning));
+    let mut out = format!("  {token}  {place}: {meaning}\n");
+    if let Some(limit) = &effect.limit {
+        let shown = |of: &BTreeMap<String, i64>| {
+            let amounts = types.iter().map(|name| of.get(name).copied().unwrap_or(0));
+            shown::amounts(&amounts.collect::<Vec<i64>>(), types)
         };
-        let place = match effect.partition.as_deref() {
-            Some("") | None => whose,
-            Some(label) => format!("{whose} on {}", escaped(label)),
-        };
-        let (token, meaning) = (effect.kind.token(), effect.kind.meaning());
-        let _ = writeln!(out, "  {token}  {place}: {meaning}");
-        if let Some(limit) = &effect.limit {
-            let shown = |of: &[i64]| shown::amounts(of, &self.types);
-            let (used, before, after) = (
-                shown(&limit.used),
-                shown(&limit.before),
-                shown(&limit.after),
-            );
-            let _ = writeln!(out, "      uses {used}; limit {before} -> {after}");
-        }
-        if !effect.detail.is_empty() {
-            let _ = writeln!(out, "      {}", effect.detail);
-        }
-        let named = effect.apps.iter().take(NAMED);
-        let named: Vec<String> = named
-            .map(|app| ApplicationId::new(*app).to_string())
-            .collect();
-        let more = match effect.apps.len() - named.len() {
-            0 => String::new(),
-            more => format!(" and {more} more; --json has all"),
-        };
-        let _ = writeln!(out, "      {}{more}", named.join(", "));
+        let (used, before, after) = (
+            shown(&limit.used),
+            shown(&limit.before),
+            shown(&limit.after),
+        );
+        let _ = writeln!(out, "      uses {used}; limit {before} -> {after}");
+    }
+    if !effect.detail.is_empty() {
+        let _ = writeln!(out, "      {}", escaped(&effect.detail));
+    }
+    let named = effect.applications.iter().take(NAMED);
+    let named: Vec<String> = named.map(|app| escaped(app)).collect();
+    let more = match effect.applications.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more; --json has all"),
+    };
+    let _ = writeln!(out, "      {}{more}", named.join(", "));
+    out
+}
+
+/// An engine that trials copy, with its state.
+struct Seen<'a> {
+    engine: &'a Stepped,
+    state: SeenState<'a>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(engine: &'a Stepped) -> Self {
+        let state = SeenState::of(engine.engine());
+        Self { engine, state }
     }
 }
 
 /// The effects of a refresh that is accepted: the states before and behind it, and the configurations.
 fn of_refresh(
     snapshot: &StateSnapshot,
-    [before, after]: [&Seen; 2],
+    [before, after]: [&Seen<'_>; 2],
     [old, new]: [&Loaded; 2],
 ) -> Vec<Effect> {
     let calls = Calls::of(&snapshot.calls);
-    let mut effects = of_limits(before, after, &|app| calls.user(app));
+    let mut effects = of_limits(&before.state, &after.state);
     effects.extend(of_waits(before, after));
     effects.extend(calls.refused_anew(before, after));
     if snapshot.head.preemption.is_some() {
@@ -214,7 +215,7 @@ fn fitted(snapshot: &StateSnapshot, side: &Side, running: &Loaded) -> Result<Loa
 }
 
 /// Applications by effect, queue and what is said.
-type Grouped = BTreeMap<(Kind, String, String), Vec<u32>>;
+type Grouped = BTreeMap<(EffectKind, String, String), Vec<u32>>;
 
 fn effects_of(found: Grouped) -> Vec<Effect> {
     let effects = found.into_iter().map(|((kind, queue, said), apps)| {
@@ -225,8 +226,8 @@ fn effects_of(found: Grouped) -> Vec<Effect> {
 }
 
 /// Applications whose dominant reason is another one behind the refresh, or that are let in by it.
-fn of_waits(before: &Seen, after: &Seen) -> Vec<Effect> {
-    let reasons = |seen: &Seen| -> BTreeMap<ApplicationId, (AppStage, Finding, String)> {
+fn of_waits(before: &Seen<'_>, after: &Seen<'_>) -> Vec<Effect> {
+    let reasons = |seen: &Seen<'_>| -> BTreeMap<ApplicationId, (AppStage, Finding, String)> {
         let all = seen.engine.trial().explain_all().into_iter();
         let pair = |app: capsched::api::Explanation| {
             let dominant = app.dominant()?.clone();
@@ -241,9 +242,9 @@ fn of_waits(before: &Seen, after: &Seen) -> Vec<Effect> {
         let starts =
             *stage != AppStage::Active && now.is_none_or(|(stage, ..)| *stage == AppStage::Active);
         let (kind, said) = match now {
-            _ if starts => (Kind::Activated, format!("{} until then", was.reason)),
+            _ if starts => (EffectKind::Activated, format!("{} until then", was.reason)),
             Some((_, now, _)) if now.reason != was.reason => (
-                Kind::OtherReason,
+                EffectKind::OtherReason,
                 format!("{} -> {}", was.reason, now.reason),
             ),
             _ => continue,
@@ -255,8 +256,12 @@ fn of_waits(before: &Seen, after: &Seen) -> Vec<Effect> {
 }
 
 /// What one round of preemption asks back behind the refresh and not before it, by queue and rule.
-fn of_preemption(before: &Seen, after: &Seen, settings: [&PreemptionSettings; 2]) -> Vec<Effect> {
-    let taken = |seen: &Seen, settings: &PreemptionSettings| {
+fn of_preemption(
+    before: &Seen<'_>,
+    after: &Seen<'_>,
+    settings: [&PreemptionSettings; 2],
+) -> Vec<Effect> {
+    let taken = |seen: &Seen<'_>, settings: &PreemptionSettings| {
         let settings = PreemptionSettings {
             enabled: true,
             observe_only: true,
@@ -287,7 +292,7 @@ fn of_preemption(before: &Seen, after: &Seen, settings: [&PreemptionSettings; 2]
     }
     let effect = |((queue, rule), (sum, apps)): ((String, &str), (u64, Vec<u32>))| {
         let said = format!("{} containers by the rule {rule}", grouped(sum));
-        Effect::new(Kind::AskedBack, &queue, apps).saying(said)
+        Effect::new(EffectKind::AskedBack, &queue, apps).saying(said)
     };
     found.into_iter().map(effect).collect()
 }
@@ -314,14 +319,9 @@ impl<'a> Calls<'a> {
         all
     }
 
-    fn user(&self, app: u32) -> String {
-        let call = self.submitted.get(&app);
-        call.map_or_else(String::new, |call| call.user.clone())
-    }
-
     /// Submissions and asks of live applications that are taken before the refresh and refused
     /// behind it, when all end and come again in their order.
-    fn refused_anew(&self, before: &Seen, after: &Seen) -> Vec<Effect> {
+    fn refused_anew(&self, before: &Seen<'_>, after: &Seen<'_>) -> Vec<Effect> {
         let (old, new) = (self.anew(before), self.anew(after));
         let mut found = Grouped::new();
         for (app, (kind, finding)) in new {
@@ -337,9 +337,9 @@ impl<'a> Calls<'a> {
     }
 
     /// The first call of each application that is refused when the live ones end and come again.
-    fn anew(&self, seen: &Seen) -> BTreeMap<u32, (Kind, Finding)> {
+    fn anew(&self, seen: &Seen<'_>) -> BTreeMap<u32, (EffectKind, Finding)> {
         let mut copy = seen.engine.trial();
-        let live: Vec<u32> = seen.view.apps.iter().map(|app| app.app).collect();
+        let live: Vec<u32> = seen.state.view.apps.iter().map(|app| app.app).collect();
         for app in &live {
             // A live application ends.
             let _ = copy.finish_app(ApplicationId::new(*app));
@@ -360,7 +360,7 @@ impl<'a> Calls<'a> {
         copy: &mut Stepped,
         app: u32,
         id: ApplicationId,
-    ) -> Result<(), Box<(Kind, Finding)>> {
+    ) -> Result<(), Box<(EffectKind, Finding)>> {
         let Some(call) = self.submitted.get(&app) else {
             return Ok(());
         };
@@ -370,11 +370,16 @@ impl<'a> Calls<'a> {
         spec.id = id;
         let submitted = copy.submit(spec);
         submitted.map_err(|error| {
-            Box::new((Kind::SubmissionRefused, refused_submission(&error, &types)))
+            Box::new((
+                EffectKind::SubmissionRefused,
+                refused_submission(&error, &types),
+            ))
         })?;
         for ask in self.asks(app) {
             let asked = copy.ask(id, AskCall::asking(vec![ask]));
-            asked.map_err(|error| Box::new((Kind::AskRefused, refused_call(&error, &types))))?;
+            asked.map_err(|error| {
+                Box::new((EffectKind::AskRefused, refused_call(&error, &types)))
+            })?;
         }
         Ok(())
     }

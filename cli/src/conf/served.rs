@@ -1,17 +1,24 @@
-//! `capsched conf apply`, `history` and `rollback`: the configuration of a server that runs.
+//! `capsched conf plan` with a server, `apply`, `history` and `rollback`: the configuration of a server that runs.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use capsched_server::conf::{ConfProperties, Updates};
-use serde::Deserialize;
+use capsched_server::effects::EffectRow;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::live::{LiveServer, Method, ServerArgs};
-use crate::output::{PROBLEM, Problem, line, put};
+use crate::output::{PROBLEM, Problem, escaped, line, put};
+use crate::play::grouped;
 use crate::text_file;
+
+use super::running::effect_text;
+use super::shown;
 
 /// Longest file that is read, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
@@ -110,29 +117,170 @@ struct Made {
 struct Plan {
     accepted: bool,
     message: Option<String>,
+    #[serde(default)]
+    resource_types: Vec<String>,
+    #[serde(default)]
+    queues: Vec<QueueRow>,
+    #[serde(default)]
+    running: Vec<EffectRow>,
+    #[serde(skip)]
+    placed: Option<PlacedRow>,
+}
+
+/// A queue whose guarantee or maximum differs on a partition.
+#[derive(Deserialize, Serialize)]
+struct QueueRow {
+    queue: String,
+    partition: String,
+    before: Option<LimitsRow>,
+    after: Option<LimitsRow>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct LimitsRow {
+    guaranteed: Vec<i64>,
+    maximum: Vec<i64>,
+}
+
+/// One of the limits of a row.
+type Picked = fn(&LimitsRow) -> &[i64];
+
+/// Containers that rounds on a copy place now.
+#[derive(Deserialize, Serialize)]
+struct PlacedRow {
+    as_it_is: u64,
+    changed: u64,
+}
+
+/// What makes a server's configuration that of a file.
+struct Asked {
+    /// The version that holds.
+    seen: u64,
+    updates: Updates,
+    body: String,
+}
+
+fn asked(server: &LiveServer, file: &Path) -> Result<Asked> {
+    let wanted = properties_of(file)?;
+    let present: Versions = server.json("/v1/conf/versions")?;
+    let seen = present.present;
+    let of: OfVersion = server.json(&format!("/v1/conf/versions/{seen}"))?;
+    let present = of.properties.into_iter().collect::<ConfProperties>();
+    let updates = present.updates_to(&wanted);
+    let body = json!({"global-updates": updates}).to_string();
+    Ok(Asked {
+        seen,
+        updates,
+        body,
+    })
+}
+
+/// What rounds on a copy come to.
+#[derive(Deserialize)]
+struct Tried {
+    placed: Option<PlacedRow>,
+}
+
+fn planned<T: DeserializeOwned>(server: &LiveServer, path: &str, body: &str) -> Result<T> {
+    let text = server.send(Method::POST, path, (body, None))?;
+    serde_json::from_str(&text).map_err(|error| server.foreign(path, &error))
+}
+
+/// Runs `conf plan` with a server.
+pub(super) fn plan(
+    (address, access): (&str, &ServerArgs),
+    file: &Path,
+    as_json: bool,
+) -> Result<ExitCode> {
+    let server = LiveServer::open(address, access)?;
+    let asked = asked(&server, file)?;
+    let mut plan: Plan = planned(&server, "/v1/plan", &asked.body)?;
+    if plan.accepted {
+        let tried: Tried = planned(&server, "/v1/whatif", &asked.body)?;
+        plan.placed = tried.placed;
+    }
+    if as_json {
+        line(json!({
+            "server": address, "version": asked.seen, "updates": asked.updates,
+            "accepted": plan.accepted, "message": plan.message,
+            "queues": plan.queues, "running": plan.running, "placed": plan.placed,
+        }));
+    } else {
+        put(&listed(&asked.updates));
+        put(&plan.text(address, asked.seen));
+    }
+    Ok(match plan.accepted {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(PROBLEM),
+    })
+}
+
+impl Plan {
+    fn text(&self, address: &str, seen: u64) -> String {
+        if !self.accepted {
+            let why = self.message.as_deref().unwrap_or_default();
+            return format!("refused, version {seen} stays: {}\n", escaped(why));
+        }
+        let mut out: String = self.queues.iter().map(|row| self.queue(row)).collect();
+        let _ = writeln!(out, "accepted against version {seen} of {address}");
+        out.push_str("running now\n");
+        for effect in &self.running {
+            out.push_str(&effect_text(effect, &self.resource_types));
+        }
+        if self.running.is_empty() {
+            out.push_str("  no application comes above a limit by it\n");
+        }
+        if let Some(placed) = &self.placed {
+            let (before, after) = (grouped(placed.as_it_is), grouped(placed.changed));
+            let _ = writeln!(
+                out,
+                "containers that the next rounds place: {before} -> {after}"
+            );
+        }
+        out
+    }
+
+    fn queue(&self, row: &QueueRow) -> String {
+        let of = |limits: &Option<LimitsRow>, pick: Picked| {
+            let amounts = limits
+                .as_ref()
+                .map(|limits| shown::amounts(pick(limits), &self.resource_types));
+            amounts.unwrap_or_else(|| "none".to_owned())
+        };
+        let label = match row.partition.as_str() {
+            "" => String::new(),
+            label => format!(" on {}", escaped(label)),
+        };
+        let mut out = format!("{}{label}\n", escaped(&row.queue));
+        let picks: [(&str, Picked); 2] = [
+            ("guaranteed", |limits| &limits.guaranteed),
+            ("maximum", |limits| &limits.maximum),
+        ];
+        for (name, pick) in picks {
+            let (before, after) = (of(&row.before, pick), of(&row.after, pick));
+            if before != after {
+                let _ = writeln!(out, "  {name:<11} {before} -> {after}");
+            }
+        }
+        out
+    }
 }
 
 /// Runs `conf apply`.
 pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
-    let wanted = properties_of(&args.file)?;
     let server = LiveServer::open(&args.server, &args.access)?;
-    let present: Versions = server.json("/v1/conf/versions")?;
-    let seen = present.present;
-    let of: OfVersion = server.json(&format!("/v1/conf/versions/{seen}"))?;
-    let updates = of
-        .properties
-        .into_iter()
-        .collect::<ConfProperties>()
-        .updates_to(&wanted);
+    let Asked {
+        seen,
+        updates,
+        body,
+    } = asked(&server, &args.file)?;
     let mut outcome = Applied {
         before: seen,
         version: seen,
         updates,
         refused: None,
     };
-    let body = json!({"global-updates": outcome.updates}).to_string();
-    let plan: Plan = serde_json::from_str(&server.send(Method::POST, "/v1/plan", (&body, None))?)
-        .map_err(|error| server.foreign("/v1/plan", &error))?;
+    let plan: Plan = planned(&server, "/v1/plan", &body)?;
     if !plan.accepted {
         outcome.refused = Some(plan.message.unwrap_or_default());
     } else if !args.dry_run && !outcome.updates.is_empty() {

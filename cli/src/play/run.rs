@@ -26,6 +26,7 @@ use super::preemption::Account;
 use super::trace::{Trace, explain};
 use super::tried::Trials;
 use crate::output::{Problem, note};
+use crate::values::virtual_ms;
 
 /// Which engine runs a row, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +60,8 @@ pub(crate) struct Timing {
     /// Period of rounds in virtual ms, for the modes that do not wait for heartbeats.
     #[arg(long = "round", value_name = "MS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) round_ms: u64,
-    /// End after this many virtual ms at the latest.
-    #[arg(long = "until", value_name = "MS")]
+    /// End at this virtual time at the latest, such as 90s or 2h; a bare number is in ms.
+    #[arg(long = "until", value_name = "TIME", value_parser = virtual_ms)]
     pub(crate) until_ms: Option<u64>,
     /// Carry out every heartbeat and every round, even those that surely come to nothing; decisions are the same.
     #[arg(long)]

@@ -158,6 +158,46 @@ fn waits_of_a_server_are_shown_with_their_begin() {
     assert!(span["why"]["source"].is_string() || span["why"]["property"].is_null());
 }
 
+/// Plans of a file with a change and of one that is refused, and arguments that do not go together.
+fn assert_plans(live: &Live, [same, new, wrong]: [&str; 3]) {
+    let (url, yarn) = (live.url.as_str(), ["--token", live.ann.as_str()]);
+    let of = |words: &[&str]| typed(&[&["conf"], words, &yarn[..]].concat());
+    let json = |words: &[&str]| document(&[&["conf"], words, &yarn[..]].concat());
+    let (code, out, err) = of(&["plan", url, new]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    for part in [
+        "  yarn.scheduler.capacity.max-parallel-apps = 77\n",
+        &format!("accepted against version 1 of {url}\n"),
+        "running now\n  no application comes above a limit by it\n",
+        "containers that the next rounds place: 0 -> 0\n",
+    ] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let plan = json(&["plan", url, new]);
+    assert_eq!(
+        (&plan["accepted"], &plan["version"]),
+        (&json!(true), &json!(1))
+    );
+    assert_eq!(plan["placed"], json!({"as_it_is": 0, "changed": 0}));
+    let (code, out, _) = of(&["plan", url, wrong]);
+    assert!(
+        code == 1 && out.contains("refused, version 1 stays: "),
+        "{out}"
+    );
+    let refused = json(&["plan", url, wrong]);
+    assert_eq!(
+        (&refused["accepted"], &refused["placed"]),
+        (&json!(false), &json!(null))
+    );
+    let (code, _, err) = of(&["plan", url, new, "--cluster", "1x1GiB,1vcores"]);
+    assert!(code == 2 && err.contains("go with two files"), "{err}");
+    let (code, _, err) = of(&["plan", same, new]);
+    assert!(
+        code == 2 && err.contains("go with the address of a server"),
+        "{err}"
+    );
+}
+
 #[test]
 fn a_configuration_is_applied_listed_and_taken_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -191,6 +231,8 @@ fn a_configuration_is_applied_listed_and_taken_back() {
         code == 1 && out.contains("refused, version 1 stays"),
         "{out}"
     );
+    assert_plans(&live, [&same, &new, &wrong]);
+    assert_eq!(json(&["history", url])["present"], 1);
     let (code, _, err) = of(&["apply", url, &new, "--check-index", "7"]);
     assert!(code == 1 && err.contains('7'), "{err}");
     assert_eq!(json(&["history", url])["present"], 1);

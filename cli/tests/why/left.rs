@@ -150,3 +150,37 @@ fn a_demonstration_shows_groups_for_exactly_what_its_document_has_left() {
     assert_eq!(text.matches("Refused or left: ").count(), left.count());
     assert!(!text.contains("to do:"), "{text}");
 }
+
+/// Times are read alike by all arguments: `--at 60s` of `why` and `--until 60s` of `replay`.
+#[test]
+fn the_end_of_a_replay_takes_units_and_bare_milliseconds() {
+    let (at, mut words) = prepared("left-until", "replay");
+    words.push("--json".to_owned());
+    let ended = |words: &[String]| {
+        let (_, text) = typed(&at, words);
+        let document: Value = serde_json::from_str(&text).unwrap();
+        document["runs"][0]["decisions"].clone()
+    };
+    let with = |time: &str| -> Vec<String> {
+        let word = |word: &String| {
+            if word == "60000" {
+                time.to_owned()
+            } else {
+                word.clone()
+            }
+        };
+        words.iter().map(word).collect()
+    };
+    let bare = ended(&words);
+    assert!(bare.is_string());
+    assert_eq!(
+        (ended(&with("60s")), ended(&with("1min"))),
+        (bare.clone(), bare)
+    );
+    let output = command(&with("60x")).current_dir(&at).output().unwrap();
+    let (code, _, err) = captured(&output);
+    assert!(
+        code == 2 && err.contains("`60x` is no time such as"),
+        "{err}"
+    );
+}

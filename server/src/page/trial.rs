@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 use super::Page;
 use super::answer::{Problem, blocking};
 use crate::conf::{BodyFormat, ConfChange, ConfError, ConfProperties, MutableConf};
+use crate::effects::{EffectRow, SeenState, of_limits};
 use crate::rm::ResourceManager;
 
 /// Containers that a copy places at most.
@@ -50,8 +51,9 @@ pub(super) async fn plan(
         let tried = tried(&page.rm, conf, &body)?;
         let mut document = tried.shown(&page.rm);
         if let Some((present, next)) = &tried.copies {
-            let (present, next) = (view(present), view(next));
-            document["queues"] = altered(&present.queues, &next.queues);
+            let (present, next) = (SeenState::of(present), SeenState::of(next));
+            document["queues"] = altered(&present.view.queues, &next.view.queues);
+            document["running"] = json!(running(&page.rm, &present, &next));
         }
         Ok(Json(document))
     })
@@ -77,6 +79,14 @@ pub(super) async fn what_if(
         Ok(Json(document))
     })
     .await
+}
+
+/// What the change means for the applications that run, of one moment.
+fn running(rm: &ResourceManager, present: &SeenState<'_>, next: &SeenState<'_>) -> Vec<EffectRow> {
+    let types: Vec<String> = rm.types().iter().map(ToString::to_string).collect();
+    let effects = of_limits(present, next);
+    let rows = effects.iter().map(|effect| effect.row(&types, present));
+    rows.collect()
 }
 
 fn view(engine: &Sequential) -> StateView {

@@ -89,6 +89,53 @@ async fn a_plan_names_what_would_alter_and_changes_nothing() {
     assert_eq!((status, &nothing["queues"]), (StatusCode::OK, &json!([])));
 }
 
+/// The user gets one container past the limit of 10,240 MiB: 11 of 1,024 MiB. 5 % of the node are 5,120 MiB.
+#[tokio::test]
+async fn a_plan_names_the_applications_that_come_above_a_limit_by_it() {
+    let (rm, router) = server();
+    let node = "n1:8041".parse().unwrap();
+    for _ in 0..12 {
+        rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    }
+    let running = rm.engine().node(&node).unwrap().unwrap().containers;
+    assert_eq!(running, 11);
+    let (_, same) = post(&router, "/v1/plan", &change(100)).await;
+    assert_eq!(same["running"], json!([]), "{same}");
+    let changes = [
+        ("root.adhoc", "capacity", "5"),
+        ("root.adhoc", "maximum-capacity", "5"),
+        ("root.prod", "capacity", "55"),
+    ];
+    let updates =
+        changes.map(|(queue, name, value)| json!({"queue-name": queue, "params": {name: value}}));
+    let body = json!({"update-queue": updates}).to_string();
+    let (status, plan) = post(&router, "/v1/plan", &body).await;
+    assert_eq!(
+        (status, &plan["accepted"]),
+        (StatusCode::OK, &json!(true)),
+        "{plan}"
+    );
+    let rows = plan["running"].as_array().unwrap();
+    let above = rows.iter().find(|row| row["effect"] == "ABOVE_MAXIMUM");
+    let above = above.unwrap_or_else(|| panic!("{plan}"));
+    assert_eq!(
+        (&above["queue"], &above["partition"]),
+        (&json!("root.adhoc"), &json!(""))
+    );
+    assert_eq!(above["limit"]["used"]["memory-mb"], 11 * 1024);
+    assert_eq!(
+        above["limit"]["after"],
+        json!({"memory-mb": 5120, "vcores": 5})
+    );
+    let applications = above["applications"].as_array().unwrap();
+    assert_eq!(applications.len(), 1);
+    let id = applications[0].as_str().unwrap();
+    assert!(
+        rm.engine().app(id.parse().unwrap()).unwrap().is_some(),
+        "{id}"
+    );
+}
+
 #[tokio::test]
 async fn what_the_scheduler_would_refuse_is_said_with_the_reason() {
     let (rm, router) = server();

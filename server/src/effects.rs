@@ -1,28 +1,43 @@
 //! What a refresh changes for what runs: two states are compared, before it and behind it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use capsched::api::{PartitionView, QueueView, StateView, Stepped, UserLimits};
+use capsched::api::{ApplicationId, PartitionView, QueueView, Sequential, StateView, UserLimits};
+use capsched::resource::Calculator;
+use serde::{Deserialize, Serialize};
 
 /// How a refresh concerns applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+#[non_exhaustive]
+pub enum EffectKind {
+    /// A queue with applications is not in the new configuration.
     QueueGoes,
+    /// A queue with applications is stopped.
     QueueStops,
+    /// A queue uses more than its new guarantee.
     AboveGuarantee,
+    /// A queue uses more than its new maximum.
     AboveMaximum,
+    /// Masters use more than their new limit.
     AboveAmLimit,
+    /// A user uses more than the new limit.
     AboveUserLimit,
+    /// A submission is refused when it is made anew.
     SubmissionRefused,
+    /// An ask is refused when it is made anew.
     AskRefused,
+    /// The dominant reason of an application is another one.
     OtherReason,
+    /// An application gets room for its master.
     Activated,
+    /// Preemption asks containers back that it leaves now.
     AskedBack,
 }
 
-impl Kind {
+impl EffectKind {
     /// A stable word.
-    pub(super) const fn token(self) -> &'static str {
+    #[must_use]
+    pub const fn token(self) -> &'static str {
         match self {
             Self::QueueGoes => "QUEUE_GOES",
             Self::QueueStops => "QUEUE_STOPS",
@@ -39,7 +54,8 @@ impl Kind {
     }
 
     /// What it means for the applications.
-    pub(super) const fn meaning(self) -> &'static str {
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
         match self {
             Self::QueueGoes => "the file has no such queue; its applications must end first",
             Self::QueueStops => "takes no submissions any more; its applications run on",
@@ -68,29 +84,38 @@ impl Kind {
 
 /// A limit that is exceeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Exceeded {
-    pub(super) used: Vec<i64>,
-    pub(super) before: Vec<i64>,
-    pub(super) after: Vec<i64>,
+pub struct Exceeded {
+    /// What is used.
+    pub used: Vec<i64>,
+    /// The limit before the change.
+    pub before: Vec<i64>,
+    /// The limit behind it.
+    pub after: Vec<i64>,
 }
 
 /// One change for some applications of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Effect {
-    pub(super) kind: Kind,
-    pub(super) queue: String,
+pub struct Effect {
+    /// How applications are concerned.
+    pub kind: EffectKind,
+    /// Path of the queue.
+    pub queue: String,
     /// Label of the partition; nothing where the effect is not of one.
-    pub(super) partition: Option<String>,
-    pub(super) user: Option<String>,
-    pub(super) limit: Option<Exceeded>,
+    pub partition: Option<String>,
+    /// The user whose limit is exceeded.
+    pub user: Option<String>,
+    /// The limit that is exceeded.
+    pub limit: Option<Exceeded>,
     /// Numbers of the applications, ascending.
-    pub(super) apps: Vec<u32>,
+    pub apps: Vec<u32>,
     /// What the engine says.
-    pub(super) detail: String,
+    pub detail: String,
 }
 
 impl Effect {
-    pub(super) fn new(kind: Kind, queue: &str, apps: Vec<u32>) -> Self {
+    /// An effect that is of no partition and no user.
+    #[must_use]
+    pub fn new(kind: EffectKind, queue: &str, apps: Vec<u32>) -> Self {
         Self {
             kind,
             queue: queue.to_owned(),
@@ -102,7 +127,9 @@ impl Effect {
         }
     }
 
-    pub(super) fn saying(mut self, detail: String) -> Self {
+    /// The same with what the engine says.
+    #[must_use]
+    pub fn saying(mut self, detail: String) -> Self {
         self.detail = detail;
         self
     }
@@ -119,16 +146,99 @@ impl Effect {
     }
 }
 
-/// An engine with its view.
-pub(super) struct Seen {
-    pub(super) engine: Stepped,
-    pub(super) view: StateView,
+/// An effect in documents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectRow {
+    /// [`EffectKind::token`].
+    pub effect: String,
+    /// [`EffectKind::meaning`].
+    pub meaning: String,
+    /// Path of the queue.
+    pub queue: String,
+    /// Label of the partition.
+    pub partition: Option<String>,
+    /// The user whose limit is exceeded.
+    pub user: Option<String>,
+    /// The limit that is exceeded.
+    pub limit: Option<LimitRow>,
+    /// Ids of the applications, by number.
+    pub applications: Vec<String>,
+    /// What the engine says.
+    pub detail: String,
 }
 
-impl Seen {
-    pub(super) fn of(engine: Stepped) -> Self {
-        let view = StateView::of(engine.engine().ledger());
-        Self { engine, view }
+/// A limit that is exceeded, in amounts by resource type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitRow {
+    /// What is used.
+    pub used: BTreeMap<String, i64>,
+    /// The limit before the change.
+    pub before: BTreeMap<String, i64>,
+    /// The limit behind it.
+    pub after: BTreeMap<String, i64>,
+}
+
+impl Effect {
+    /// The effect as a row; applications have the ids of a state.
+    #[must_use]
+    pub fn row(&self, types: &[String], state: &SeenState<'_>) -> EffectRow {
+        let amounts = |of: &[i64]| -> BTreeMap<String, i64> {
+            types.iter().cloned().zip(of.iter().copied()).collect()
+        };
+        let limit = self.limit.as_ref().map(|limit| LimitRow {
+            used: amounts(&limit.used),
+            before: amounts(&limit.before),
+            after: amounts(&limit.after),
+        });
+        let apps = self.apps.iter();
+        EffectRow {
+            effect: self.kind.token().to_owned(),
+            meaning: self.kind.meaning().to_owned(),
+            queue: self.queue.clone(),
+            partition: self.partition.clone(),
+            user: self.user.clone(),
+            limit,
+            applications: apps.map(|&app| state.id(app).to_string()).collect(),
+            detail: self.detail.clone(),
+        }
+    }
+}
+
+/// A state with its view.
+#[derive(Debug)]
+pub struct SeenState<'a> {
+    engine: &'a Sequential,
+    /// What it looks like.
+    pub view: StateView,
+    /// Ids and users of the live applications, by number.
+    apps: BTreeMap<u32, (ApplicationId, String)>,
+}
+
+impl<'a> SeenState<'a> {
+    /// What an engine looks like now.
+    #[must_use]
+    pub fn of(engine: &'a Sequential) -> Self {
+        let ledger = engine.ledger();
+        let row = |(id, slot): (ApplicationId, _)| {
+            let user = &ledger.state().apps[slot].submission.user_name;
+            (id.sequence, (id, user.to_string()))
+        };
+        Self {
+            engine,
+            view: StateView::of(ledger),
+            apps: ledger.apps_by_id().into_iter().map(row).collect(),
+        }
+    }
+
+    /// The id of a live application by its number.
+    #[must_use]
+    pub fn id(&self, app: u32) -> ApplicationId {
+        let known = self.apps.get(&app);
+        known.map_or_else(|| ApplicationId::new(app), |(id, _)| *id)
+    }
+
+    fn is_of(&self, app: u32, user: &str) -> bool {
+        self.apps.get(&app).is_some_and(|(_, of)| of == user)
     }
 
     fn queue(&self, path: &str) -> Option<&QueueView> {
@@ -136,7 +246,8 @@ impl Seen {
     }
 
     /// Applications of a queue or below it.
-    pub(super) fn apps_below(&self, path: &str) -> Vec<u32> {
+    #[must_use]
+    pub fn apps_below(&self, path: &str) -> Vec<u32> {
         let below = |queue: &str| {
             let rest = queue.strip_prefix(path);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -147,9 +258,9 @@ impl Seen {
 
     /// How many of an amount's types count: with the calculator of memory, memory alone.
     fn counted(&self) -> usize {
-        match self.engine.engine().ledger().state().calculator {
-            capsched::resource::Calculator::MemoryOnly { .. } => 1,
-            capsched::resource::Calculator::Dominant { types } => types,
+        match self.engine.ledger().state().calculator {
+            Calculator::MemoryOnly { .. } => 1,
+            Calculator::Dominant { types } => types,
         }
     }
 
@@ -161,7 +272,8 @@ impl Seen {
 
 /// Queues of the state with applications that are not in a list of queues, and their applications.
 /// Queues that submissions created go with the first queue above them that none created.
-pub(super) fn of_leaving(before: &Seen, paths: &BTreeSet<&str>) -> Vec<Effect> {
+#[must_use]
+pub fn of_leaving(before: &SeenState<'_>, paths: &BTreeSet<&str>) -> Vec<Effect> {
     let leaves = |queue: &&QueueView| !queue.dynamic && !paths.contains(queue.path.as_str());
     let leaving: Vec<&str> = before
         .view
@@ -176,7 +288,7 @@ pub(super) fn of_leaving(before: &Seen, paths: &BTreeSet<&str>) -> Vec<Effect> {
     };
     let effect = |path: &&str| {
         let apps = before.apps_below(path);
-        (!apps.is_empty()).then(|| Effect::new(Kind::QueueGoes, path, apps))
+        (!apps.is_empty()).then(|| Effect::new(EffectKind::QueueGoes, path, apps))
     };
     leaving
         .iter()
@@ -186,7 +298,8 @@ pub(super) fn of_leaving(before: &Seen, paths: &BTreeSet<&str>) -> Vec<Effect> {
 }
 
 /// What queues and users exceed behind a refresh and not before it, and queues that stop.
-pub(super) fn of_limits(before: &Seen, after: &Seen, users: &dyn Fn(u32) -> String) -> Vec<Effect> {
+#[must_use]
+pub fn of_limits(before: &SeenState<'_>, after: &SeenState<'_>) -> Vec<Effect> {
     let mut effects = Vec::new();
     for new in &after.view.queues {
         let Some(old) = before.queue(&new.path) else {
@@ -197,7 +310,7 @@ pub(super) fn of_limits(before: &Seen, after: &Seen, users: &dyn Fn(u32) -> Stri
             continue;
         }
         if new.state.is_some() && old.state.is_none() {
-            effects.push(Effect::new(Kind::QueueStops, &new.path, apps.clone()));
+            effects.push(Effect::new(EffectKind::QueueStops, &new.path, apps.clone()));
         }
         for (label, part) in &new.labels {
             if let Some(was) = old.labels.get(label) {
@@ -210,7 +323,7 @@ pub(super) fn of_limits(before: &Seen, after: &Seen, users: &dyn Fn(u32) -> Stri
             }
         }
         if new.leaf.is_some() {
-            of_users(&mut effects, (before, after), new, users);
+            of_users(&mut effects, (before, after), new);
         }
     }
     effects
@@ -221,11 +334,11 @@ type UsedAndLimit = fn(&PartitionView) -> Option<(&Vec<i64>, &Vec<i64>)>;
 
 fn of_part(
     effects: &mut Vec<Effect>,
-    (before, after): (&Seen, &Seen),
+    (before, after): (&SeenState<'_>, &SeenState<'_>),
     (path, label): (&str, &str),
     [old, new]: [&PartitionView; 2],
 ) {
-    let mut look = |kind: Kind, pick: UsedAndLimit| {
+    let mut look = |kind: EffectKind, pick: UsedAndLimit| {
         let (Some((used_before, was)), Some((used, limit))) = (pick(old), pick(new)) else {
             return;
         };
@@ -239,28 +352,27 @@ fn of_part(
             effects.push(effect.of_partition(label, limit));
         }
     };
-    look(Kind::AboveGuarantee, |part| {
+    look(EffectKind::AboveGuarantee, |part| {
         Some((part.used.as_ref()?, &part.eff_min))
     });
-    look(Kind::AboveMaximum, |part| {
+    look(EffectKind::AboveMaximum, |part| {
         Some((part.used.as_ref()?, &part.eff_max))
     });
-    look(Kind::AboveAmLimit, |part| {
+    look(EffectKind::AboveAmLimit, |part| {
         Some((part.am_used.as_ref()?, part.am_limit.as_ref()?))
     });
 }
 
 fn of_users(
     effects: &mut Vec<Effect>,
-    (before, after): (&Seen, &Seen),
+    (before, after): (&SeenState<'_>, &SeenState<'_>),
     queue: &QueueView,
-    users: &dyn Fn(u32) -> String,
 ) {
     let known = queue.leaf.iter().flat_map(|leaf| &leaf.users);
     for (user, of) in known {
         for (label, used) in &of.used {
-            let limit = |seen: &Seen| -> Option<Vec<i64>> {
-                let ledger = seen.engine.engine().ledger();
+            let limit = |seen: &SeenState<'_>| -> Option<Vec<i64>> {
+                let ledger = seen.engine.ledger();
                 let limits = UserLimits::on_partition(ledger, &queue.path, user, label)?;
                 Some(limits.enforced.values(used.len()).to_vec())
             };
@@ -270,14 +382,14 @@ fn of_users(
             if !after.exceeds(used, &now) || before.exceeds(used, &was) {
                 continue;
             }
-            let own = |app: &u32| users(*app) == *user;
+            let own = |app: &u32| after.is_of(*app, user);
             let apps = after.apps_below(&queue.path).into_iter().filter(own);
             let limit = Exceeded {
                 used: used.clone(),
                 before: was,
                 after: now,
             };
-            let effect = Effect::new(Kind::AboveUserLimit, &queue.path, apps.collect());
+            let effect = Effect::new(EffectKind::AboveUserLimit, &queue.path, apps.collect());
             effects.push(effect.of_partition(label, limit).of_user(user));
         }
     }
