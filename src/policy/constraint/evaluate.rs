@@ -251,11 +251,14 @@ mod tests {
     #[test]
     fn an_application_that_nobody_knows_has_no_containers() {
         for (text, want) in [
-            ("in,node,app-id/application_1_0007/a", false),
-            ("notin,node,app-id/application_1_0007/a", true),
-            ("cardinality,rack,app-id/application_1_0007/a,0,2", true),
-            ("or(in,node,app-id/application_1_0007/a:in,node,zk)", true),
-            ("and(in,node,zk:in,node,app-id/application_1_0007/a)", false),
+            ("in,node,app-id/application_1_0007/zk", false),
+            ("notin,node,app-id/application_1_0007/zk", true),
+            ("cardinality,rack,app-id/application_1_0007/zk,0,0", true),
+            ("or(in,node,app-id/application_1_0007/zk:in,node,zk)", true),
+            (
+                "and(in,node,zk:in,node,app-id/application_1_0007/zk)",
+                false,
+            ),
         ] {
             assert_eq!(holds(text), Ok(want), "{text}");
         }
