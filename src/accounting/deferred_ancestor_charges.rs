@@ -132,12 +132,38 @@ impl DeferredAncestorCharges {
         partition: PartitionId,
     ) -> ResourceVector {
         let used = |queue: QueueSlot| state.queues[queue].part(partition).used.get();
-        let entries = self.leaves.iter();
-        let entries = entries.filter(|_| self.partition == Some(partition));
-        let below = entries.filter(|entry| state.chain(entry.leaf).skip(1).any(|q| q == queue));
+        let below = self.below(state, queue, partition);
         below.fold(used(queue), |sum, entry| {
             sum + used(entry.leaf) - entry.used.get()
         })
+    }
+
+    /// What a queue has outstanding on a partition, by all that was deferred.
+    ///
+    /// Cost: a walk up the tree for each leaf with an entry.
+    pub(crate) fn pending_of(
+        &self,
+        state: &State,
+        queue: QueueSlot,
+        partition: PartitionId,
+    ) -> ResourceVector {
+        let pending = |queue: QueueSlot| state.queues[queue].part(partition).pending.get();
+        let below = self.below(state, queue, partition);
+        below.fold(pending(queue), |sum, entry| {
+            sum + pending(entry.leaf) - entry.pending.get()
+        })
+    }
+
+    /// Entries of leaves below a queue, on a partition.
+    fn below<'a>(
+        &'a self,
+        state: &'a State,
+        queue: QueueSlot,
+        partition: PartitionId,
+    ) -> impl Iterator<Item = &'a DeferredCharge> {
+        let entries = self.leaves.iter();
+        let entries = entries.filter(move |_| self.partition == Some(partition));
+        entries.filter(move |entry| state.chain(entry.leaf).skip(1).any(|above| above == queue))
     }
 
     /// Charges a leaf; the queues above it wait for [`Self::settle`]. No charge may be deferred on another

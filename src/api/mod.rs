@@ -29,7 +29,8 @@ pub use crate::commit::{
     AppEnd, AppError, AskError, CommitOutcome, Conflict, Ending, Event, EventCounts, GangEvent,
     GangStep, HandOut, HeartbeatReply, MovedApps, NodeError, NodeQueue, OpportunisticEvent,
     OpportunisticStep, PartitionSpec, PreemptionReason, PreemptionRound, Recovered, RefreshError,
-    SubmitError, Submitted, UnreserveReason, Unsettled, WaitingGang,
+    SubmitError, Submitted, UnreserveReason, Unsettled, UnsettledQueue, UnsettledUser,
+    UnsettledView, WaitingGang,
 };
 pub use crate::explain::{
     Evidence, Explanation, Finding, GangOfApp, Holder, KeyExplanation, KeyOnNode, NodeCheck,

@@ -34,9 +34,10 @@
 //! * Only the owner of the [`Ledger`] changes the live state; everything else reads.
 //! * A proposal is applied as a whole or leaves no trace but its observations.
 //! * Used of a queue is the sum of its children's, and of its containers and reservations; between a
-//!   [`CommitBatch`] and settling, with what it was not charged with yet ([`Unsettled::use_of`]).
+//!   [`CommitBatch`] and settling, with what it was not charged with yet ([`UnsettledQueue::used`]).
 //! * A [`Ledger`] that can be changed is settled. Only a [`CommitBatch`] defers anything, and only [`Unsettled`] hands
-//!   one out. What [`Unsettled::as_is`] returns may be behind; audits and tests read it.
+//!   one out. While something waits, [`UnsettledView`] is all that can be read, by audits and tests; it shows no
+//!   figure that waits.
 
 mod apps;
 mod containers;
@@ -83,4 +84,5 @@ pub use proposals::batch::{CommitBatch, Unsettled};
 pub use proposals::conflict::Conflict;
 pub use proposals::outcome::CommitOutcome;
 pub use proposals::reclaimed_slots::Freed;
+pub use proposals::unsettled_view::{UnsettledQueue, UnsettledUser, UnsettledView};
 pub use tree::refresh_error::RefreshError;

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec, PartitionSpec};
-use capsched::commit::{CommitOutcome, Ledger, Unsettled};
+use capsched::commit::{CommitOutcome, Ledger, Unsettled, UnsettledView};
 use capsched::fast_path::AllFast;
 use capsched::id::{AppSlot, NodeSlot, PartitionId, QueueSlot};
 use capsched::policy::Locality;
@@ -92,9 +92,9 @@ fn add_node(ledger: &mut Ledger, number: usize, partition: &str) {
 }
 
 /// What an application asks under one of its keys, on a node, as a proposer would say it.
-fn proposal(ledger: &Ledger, (app, key, node): (usize, usize, usize)) -> Option<Proposal> {
-    let (app, state) = (AppSlot::at(app), ledger.state());
-    let row = &state.apps[app];
+fn proposal(view: UnsettledView<'_>, (app, key, node): (usize, usize, usize)) -> Option<Proposal> {
+    let app = AppSlot::at(app);
+    let row = &view.apps()[app];
     let asks = row.keys.get(key)?;
     let node = NodeSlot::at(node);
     Some(Proposal {
@@ -103,7 +103,7 @@ fn proposal(ledger: &Ledger, (app, key, node): (usize, usize, usize)) -> Option<
         generation: row.generation,
         key: asks.key,
         node,
-        incarnation: state.nodes[node].incarnation,
+        incarnation: view.nodes()[node].incarnation,
         alternate: None,
         size: asks.asks.first()?.size.clone(),
         locality: Locality::Any,
@@ -156,7 +156,7 @@ proptest! {
             // Mostly below `p`, which comes to its maximum then.
             let app = [0, 1, 4, 0, 1, 4, 2, 3][app];
             let (key, nodes) = if elsewhere == 0 { (1, 3) } else { (0, 0) };
-            let Some(proposal) = proposal(single.charged(), (app, key, nodes + node)) else {
+            let Some(proposal) = proposal(single.view(), (app, key, nodes + node)) else {
                 continue;
             };
             let outcome = Outcome::Proposed(proposal);
@@ -166,11 +166,12 @@ proptest! {
             };
             let expected = single.commit_now(&outcome, &[]);
             prop_assert_eq!(found, expected);
-            let states = [together.as_is(), single.as_is()].map(Ledger::state);
-            for queue in (0..states[0].queues.len()).map(QueueSlot::at) {
-                for partition in states[0].partition_ids() {
-                    let used = states[1].queues[queue].part(partition).used.get();
-                    prop_assert_eq!(together.use_of(queue, partition), used);
+            let state = single.charged().state();
+            for (queue, row) in together.view().queues().zip(state.queues.iter()) {
+                for partition in state.partition_ids() {
+                    let part = row.part(partition);
+                    prop_assert_eq!(queue.used(partition), part.used.get());
+                    prop_assert_eq!(queue.pending(partition), part.pending.get());
                 }
             }
             if pause == 0 {
@@ -206,23 +207,29 @@ fn a_parent_at_its_maximum_refuses_what_its_leaves_have_room_for() {
     let _fast = AllFast::begin();
     let mut ledger = Unsettled::new(ledger("DominantResourceCalculator"));
     let parent = ledger.charged().queue("root.p").unwrap();
-    let charged = |ledger: &Ledger| {
-        let part = ledger.state().queues[parent].part(PartitionId::DEFAULT);
-        part.used.memory()
+    let figures_of = |ledger: &Unsettled<Ledger>| {
+        let queue = ledger.view().queue(parent);
+        let (charged, used) = (
+            queue.charged(PartitionId::DEFAULT),
+            queue.used(PartitionId::DEFAULT),
+        );
+        (charged.memory(), used.memory())
     };
     let mut placed = 0;
     for i in 0..40 {
-        let wanted = proposal(ledger.as_is(), (i % 2, 0, placed / 14)).unwrap();
+        let wanted = proposal(ledger.view(), (i % 2, 0, placed / 14)).unwrap();
         let outcome = ledger.batch().commit(&Outcome::Proposed(wanted), &[]);
         placed += usize::from(outcome == CommitOutcome::Committed);
         if placed == 10 {
-            assert_eq!(charged(ledger.as_is()), 0, "it is left for later");
+            assert_eq!(figures_of(&ledger), (0, 10 * 1024), "it is left for later");
+            assert!(ledger.if_settled().is_none());
         }
     }
     // 60 % of 48 GiB is room for 28 containers of one, of which `r` may have 20.
-    let used = ledger.use_of(parent, PartitionId::DEFAULT).memory();
-    assert_eq!((placed, used), (28, 28 * 1024));
-    assert_eq!(charged(ledger.settled()), used);
+    assert_eq!((placed, figures_of(&ledger).1), (28, 28 * 1024));
+    ledger.settled();
+    assert_eq!(figures_of(&ledger), (28 * 1024, 28 * 1024));
+    assert!(ledger.if_settled().is_some());
 }
 
 #[cfg(debug_assertions)]
@@ -269,12 +276,14 @@ fn follow_ups_of_a_batch_see_all_its_charges() {
     ledger.settled_ledger().submit(&spec).unwrap();
     ledger.drain_follow_ups();
     let root = |ledger: &Unsettled<Ledger>| {
-        let used = &ledger.as_is().state().queues[QueueSlot::at(0)];
-        let used = used.part(PartitionId::DEFAULT).used.get();
-        (used, ledger.use_of(QueueSlot::at(0), PartitionId::DEFAULT))
+        let root = ledger.view().queue(QueueSlot::at(0));
+        (
+            root.charged(PartitionId::DEFAULT),
+            root.used(PartitionId::DEFAULT),
+        )
     };
     let place = |ledger: &mut Unsettled<Ledger>, of| {
-        let outcome = Outcome::Proposed(proposal(ledger.as_is(), of).unwrap());
+        let outcome = Outcome::Proposed(proposal(ledger.view(), of).unwrap());
         let committed = ledger.batch().commit(&outcome, &[]);
         assert_eq!(committed, CommitOutcome::Committed);
     };

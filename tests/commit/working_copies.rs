@@ -401,7 +401,7 @@ fn what_commits_leave_for_later_comes_to_the_same() {
         placed += usize::from(committed == CommitOutcome::Committed);
         if round % 7 == 6 {
             let at_once = at_once.charged().state();
-            behind += usize::from(difference(later.as_is().state(), at_once).is_some());
+            behind += usize::from(later.if_settled().is_none());
             let later = later.settled().state();
             assert_eq!(difference(later, at_once), None);
             assert_visited_in_order(later);

@@ -302,7 +302,7 @@ impl Committer {
 
     /// What observations of passes leave at an application.
     fn observed(&self, slot: AppSlot) -> String {
-        let app = &self.ledger.as_is().state().apps[slot];
+        let app = &self.ledger.view().apps()[slot];
         let counters = app
             .keys
             .iter()
@@ -312,7 +312,7 @@ impl Committer {
 
     /// What was observed on rows that are still the same ones must have been taken over.
     fn check_observations(&self, decision: &Decision) {
-        let apps = &self.ledger.as_is().state().apps;
+        let apps = self.ledger.view().apps();
         for observation in &decision.seen {
             if let Observation::Served { app, provider } = observation {
                 self.w.observed.met_if(true);
@@ -337,7 +337,7 @@ impl Committer {
 
     /// Every container is on the one node, and those that the limits are about are one user's.
     fn check(&self) {
-        let containers = i64::from(self.ledger.as_is().state().nodes[NODE].containers);
+        let containers = i64::from(self.ledger.view().nodes()[NODE].containers);
         assert_eq!(containers, self.live, "N4: on the node, and in the events");
         assert!(containers <= self.room, "N1: {containers} on the node");
         assert!(containers <= self.most, "U2: {containers} of the user");

@@ -10,7 +10,8 @@
 //! # When it is valid
 //!
 //! While charges are deferred, used and pending amounts above leaves are those of before the batch. What a batch
-//! does meanwhile is a method of [`CommitBatch`]; everything else takes the ledger, which only settling returns.
+//! does meanwhile is a method of [`CommitBatch`]. Audits read an [`UnsettledView`], which shows no figure that waits.
+//! Everything else takes the ledger, which only settling returns.
 //!
 //! # Why
 //!
@@ -30,14 +31,14 @@
 
 use super::conflict::Conflict;
 use super::deferred::{Deferred, PendingNotices};
+use super::unsettled_view::UnsettledView;
 use crate::accounting::DeferredAncestorCharges;
 use crate::commit::event::{Event, UnreserveReason};
 use crate::commit::ledger::Ledger;
 use crate::commit::proposals::outcome::CommitOutcome;
 use crate::commit::proposals::rejection::{count_found, rejection};
-use crate::id::{PartitionId, QueueSlot};
 use crate::proposer::{Observation, Outcome, Proposal};
-use crate::resource::{ResourceVector, with_width};
+use crate::resource::with_width;
 
 /// Who has a ledger, and may know more about it.
 pub(crate) trait LedgerOwner {
@@ -79,11 +80,10 @@ impl<T> Unsettled<T> {
         }
     }
 
-    /// The owner as it is, for those who allow for deferred charges: used and pending amounts of queues above
-    /// leaves may be those of before a batch.
+    /// The owner, where nothing waits for settling.
     #[must_use]
-    pub fn as_is(&self) -> &T {
-        &self.owner
+    pub fn if_settled(&self) -> Option<&T> {
+        self.deferred.is_none().then_some(&self.owner)
     }
 }
 
@@ -154,13 +154,13 @@ impl<T: LedgerOwner> Unsettled<T> {
         self.owner.ledger_mut().drain_follow_ups();
     }
 
-    /// What a queue uses on a partition, with what it was not charged with yet.
-    ///
-    /// Cost: a walk up the tree for each leaf of which the ancestors are not charged yet.
+    /// What may be read of the ledger while something waits.
     #[must_use]
-    pub fn use_of(&self, queue: QueueSlot, partition: PartitionId) -> ResourceVector {
-        let state = self.owner.ledger().state();
-        self.deferred.charges.use_of(state, queue, partition)
+    pub fn view(&self) -> UnsettledView<'_> {
+        UnsettledView {
+            ledger: self.owner.ledger(),
+            charges: &self.deferred.charges,
+        }
     }
 
     /// As [`Ledger::event_count`].

@@ -19,6 +19,11 @@ pub(super) struct Deferred {
 }
 
 impl Deferred {
+    /// Whether nothing waits.
+    pub(super) fn is_none(&self) -> bool {
+        self.charges.are_none() && self.notices.users.is_empty()
+    }
+
     /// Makes up for all of it.
     #[inline]
     pub(super) fn settle(&mut self, state: &mut State) {

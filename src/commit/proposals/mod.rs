@@ -16,8 +16,8 @@
 //!
 //! # Why a batch is a type of its own
 //!
-//! While charges wait, the used capacity of ancestors is behind. `CommitBatch` borrows the ledger for that time, and only
-//! `Unsettled` reads what it holds, so that nobody reads a ledger whose charges are incomplete.
+//! While charges wait, the used capacity of ancestors is behind. `CommitBatch` borrows the ledger for that time. From
+//! `Unsettled` one gets a settled ledger, or `UnsettledView`, which adds what waits: nobody reads incomplete charges.
 
 pub(super) mod apply;
 pub(super) mod batch;
@@ -29,4 +29,5 @@ pub(super) mod reclaimed_slots;
 mod rejection;
 pub(super) mod simple_allocation;
 pub(super) mod sink;
+pub(super) mod unsettled_view;
 pub(super) mod validate;

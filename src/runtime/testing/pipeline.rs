@@ -117,7 +117,7 @@ impl Pipeline {
     }
 
     /// The live state and its names, to be read. What decisions used since the last publication may not
-    /// stand at the queues above leaves yet: [`Unsettled::use_of`].
+    /// stand at the queues above leaves yet: [`Unsettled::view`].
     #[must_use]
     pub fn engine(&self) -> &Unsettled<Sequential> {
         self.committer.engine()

@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 
 use super::books::{BookedContainer, Books, NodeBook};
 use super::{Violation, fault};
-use crate::api::{Pipeline, ResourceVector, Sequential, Unsettled};
-use crate::id::{NodeName, NodeSlot, QueueSlot};
+use crate::api::{Pipeline, ResourceVector, UnsettledView};
+use crate::id::{NodeName, NodeSlot};
 
 /// Compares nodes (N2, N3, N5), partitions (N6), queues (Q1, Q2, Q3), users (U1), applications (K3) and
 /// their reservations (R6). What the books have and the engine has no row for is a difference, too.
 pub(super) fn full_check(books: &Books, pipeline: &Pipeline) -> Result<(), Violation> {
-    let engine = pipeline.engine();
-    queues(books, engine)?;
-    let engine = engine.as_is();
-    nodes(books, engine)?;
-    partitions(books, engine)?;
-    users(books, engine)?;
-    apps(books, engine)
+    let view = pipeline.engine().view();
+    queues(books, view)?;
+    nodes(books, view)?;
+    partitions(books, view)?;
+    users(books, view)?;
+    apps(books, view)
 }
 
 fn same(
@@ -34,17 +33,16 @@ fn same(
     )
 }
 
-fn nodes(books: &Books, engine: &Sequential) -> Result<(), Violation> {
-    let ledger = engine.ledger();
-    let state = ledger.state();
-    if state.node_count != books.nodes.len() {
-        return fault("N4", format!("the engine has {} nodes", state.node_count));
+fn nodes(books: &Books, view: UnsettledView<'_>) -> Result<(), Violation> {
+    let known = view.node_count();
+    if known != books.nodes.len() {
+        return fault("N4", format!("the engine has {known} nodes"));
     }
     for (name, book) in &books.nodes {
-        let Some(slot) = ledger.node(name) else {
+        let Some(slot) = view.node(name) else {
             return fault("N4", format!("the engine does not know {name}"));
         };
-        node(book, name, engine, slot)?;
+        node(book, name, view, slot)?;
     }
     Ok(())
 }
@@ -53,11 +51,10 @@ fn nodes(books: &Books, engine: &Sequential) -> Result<(), Violation> {
 fn node(
     book: &NodeBook,
     name: &NodeName,
-    engine: &Sequential,
+    view: UnsettledView<'_>,
     slot: NodeSlot,
 ) -> Result<(), Violation> {
-    let state = engine.ledger().state();
-    let row = &state.nodes[slot];
+    let row = &view.nodes()[slot];
     same(
         "N3",
         || format!("space on {name}"),
@@ -72,7 +69,7 @@ fn node(
     )?;
     let free = book.total - book.space;
     same("N2", || format!("free of {name}"), row.free.get(), free)?;
-    let label = &*state.partitions[row.partition].name;
+    let label = &*view.partitions()[row.partition].name;
     if label != book.label {
         return fault(
             "N9",
@@ -81,17 +78,16 @@ fn node(
     }
     let holds = row
         .reserved
-        .map(|held| (state.apps[held.app].id, held.number));
+        .map(|held| (view.apps()[held.app].id, held.number));
     if holds != book.reserved.map(|id| (id.app, id.number)) {
         return fault("N5", format!("{name} is reserved for {holds:?}"));
     }
     Ok(())
 }
 
-fn partitions(books: &Books, engine: &Sequential) -> Result<(), Violation> {
-    let state = engine.ledger().state();
+fn partitions(books: &Books, view: UnsettledView<'_>) -> Result<(), Violation> {
     let mut sum = ResourceVector::NONE;
-    for partition in state.partitions.iter() {
+    for partition in view.partitions().iter() {
         let label = &*partition.name;
         let own = books.total(label);
         sum += own;
@@ -100,7 +96,7 @@ fn partitions(books: &Books, engine: &Sequential) -> Result<(), Violation> {
     same(
         "N6",
         || "total of the cluster".to_owned(),
-        state.cluster,
+        view.cluster(),
         sum,
     )
 }
@@ -146,21 +142,17 @@ fn sums_of_queues(books: &Books) -> [Sums<(&str, &str)>; 2] {
     [used, reserved]
 }
 
-fn queues(books: &Books, engine: &Unsettled<Sequential>) -> Result<(), Violation> {
-    let state = engine.as_is().ledger().state();
+fn queues(books: &Books, view: UnsettledView<'_>) -> Result<(), Violation> {
     let [mut used, mut reserved] = sums_of_queues(books);
-    for (slot, queue) in state.queues.iter().enumerate() {
-        if queue.removed {
-            continue;
-        }
-        let path = &*queue.settings.path;
-        for (part, partition) in queue.parts.iter().zip(queue.parts.partitions()) {
-            let label = &*state.partitions[partition].name;
+    for queue in view.queues().filter(|queue| !queue.is_removed()) {
+        let path = &*queue.settings().path;
+        for partition in queue.partitions() {
+            let label = &*view.partitions()[partition].name;
             let own = used.remove(&(path, label)).unwrap_or_default();
             same(
                 "Q1",
                 || format!("use of {path} on `{label}`"),
-                engine.use_of(QueueSlot::at(slot), partition),
+                queue.used(partition),
                 own,
             )?;
             let waiting = reserved.remove(&(path, label)).unwrap_or_default();
@@ -168,17 +160,14 @@ fn queues(books: &Books, engine: &Unsettled<Sequential>) -> Result<(), Violation
             // With an application that moves, its reservations stay behind in one of these figures, and
             // those of other partitions move in the other, as in the reference.
             if !books.reservations_moved {
-                same("Q2", what, part.reserved.get(), waiting)?;
+                same("Q2", what, queue.reserved(partition), waiting)?;
                 if label.is_empty() {
-                    same("Q2", what, queue.reserved_by_present.get(), waiting)?;
+                    same("Q2", what, queue.reserved_by_present(), waiting)?;
                 }
             }
-            let types = state.calculator.types();
-            if (0..types).any(|i| part.pending.get()[i] < 0) {
-                return fault(
-                    "Q3",
-                    format!("{path} waits for {} on `{label}`", part.pending.get()),
-                );
+            let pending = queue.pending(partition);
+            if (0..view.settings().calculator.types()).any(|i| pending[i] < 0) {
+                return fault("Q3", format!("{path} waits for {pending} on `{label}`"));
             }
         }
     }
@@ -186,28 +175,26 @@ fn queues(books: &Books, engine: &Unsettled<Sequential>) -> Result<(), Violation
     all_found("Q2", &reserved)
 }
 
-fn users(books: &Books, engine: &Sequential) -> Result<(), Violation> {
-    let state = engine.ledger().state();
+fn users(books: &Books, view: UnsettledView<'_>) -> Result<(), Violation> {
     let mut used = Sums::new();
     for (app, held) in books.charged() {
         let label = books.nodes[&held.node].label;
         *used.entry((&*app.leaf, &*app.user, label)).or_default() += held.size;
     }
-    for user in state.users.iter().filter(|user| !user.removed) {
-        let leaf = &*state.queues[user.leaf].settings.path;
-        for (part, partition) in user.parts.iter().zip(state.partitions.iter()) {
+    for user in view.users().filter(|user| !user.is_removed()) {
+        let (name, leaf) = (user.name(), &*view.queue(user.leaf()).settings().path);
+        for ((stated, _), partition) in user.used().zip(view.partitions().iter()) {
             let label = &*partition.name;
-            let own = used.remove(&(leaf, &*user.name, label));
-            let what = || format!("use of {} in {leaf} on `{label}`", user.name);
-            same("U1", what, part.used.get(), own.unwrap_or_default())?;
+            let own = used.remove(&(leaf, name, label));
+            let what = || format!("use of {name} in {leaf} on `{label}`");
+            same("U1", what, stated, own.unwrap_or_default())?;
         }
     }
     all_found("U1", &used)
 }
 
-fn apps(books: &Books, engine: &Sequential) -> Result<(), Violation> {
-    let ledger = engine.ledger();
-    let stated = ledger.apps_by_id();
+fn apps(books: &Books, view: UnsettledView<'_>) -> Result<(), Violation> {
+    let stated = view.apps_by_id();
     let known = books.apps.keys().copied();
     if !stated.iter().map(|&(id, _)| id).eq(known) {
         return fault(
@@ -217,26 +204,24 @@ fn apps(books: &Books, engine: &Sequential) -> Result<(), Violation> {
     }
     let live = stated
         .iter()
-        .flat_map(|&(_, slot)| ledger.live_containers(slot));
+        .flat_map(|&(_, slot)| view.live_containers(slot));
     let live = live.map(|container| {
-        let node = &ledger.state().nodes[container.node].name;
+        let node = &view.nodes()[container.node].name;
         (container.id, node, container.size.get())
     });
     let own = books.live.iter();
     if !live.eq(own.map(|(id, held)| (*id, &held.node, held.size))) {
         return fault("K3", "the engine has other live containers".to_owned());
     }
-    reservations(books, engine)
+    reservations(books, view)
 }
 
 /// What each application has reserved, by partition and by key (R6).
-fn reservations(books: &Books, engine: &Sequential) -> Result<(), Violation> {
-    let ledger = engine.ledger();
-    let state = ledger.state();
-    for (id, slot) in ledger.apps_by_id() {
-        let app = &state.apps[slot];
+fn reservations(books: &Books, view: UnsettledView<'_>) -> Result<(), Violation> {
+    for (id, slot) in view.apps_by_id() {
+        let app = &view.apps()[slot];
         for (part, partition) in app.parts.iter().zip(app.parts.partitions()) {
-            let label = &*state.partitions[partition].name;
+            let label = &*view.partitions()[partition].name;
             let on_it = |held: &&BookedContainer| books.nodes[&held.node].label == label;
             let own = books.reserved_by(id).map(|(_, held)| held).filter(on_it);
             let own = own.fold(ResourceVector::NONE, |sum, held| sum + held.size);

@@ -150,7 +150,10 @@ impl World<'_> {
     /// A snapshot is the live state at its publication.
     fn same_as_published(&self) -> Checked {
         let snapshot = self.pipeline.snapshot();
-        let state = self.pipeline.engine().as_is().ledger().state();
+        let Some(engine) = self.pipeline.engine().if_settled() else {
+            return fault("E2", "charges wait after a publication".to_owned());
+        };
+        let state = engine.ledger().state();
         for queue in state.queues.iter().filter(|queue| !queue.removed) {
             for (part, partition) in queue.parts.iter().zip(queue.parts.partitions()) {
                 let below = queue.children.iter().map(|&child| &state.queues[child]);

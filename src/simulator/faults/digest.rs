@@ -4,7 +4,6 @@ use std::fmt::{self, Debug, Write};
 use std::hash::{Hash, Hasher};
 
 use crate::api::{Sequential, Unsettled};
-use crate::id::QueueSlot;
 
 /// A hash over what was written to it, the same in every run (as FNV-1a, by words).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +22,12 @@ impl Digest {
     /// What the settings of an engine and of its queues are.
     pub(super) fn of_settings(engine: &Unsettled<Sequential>) -> Self {
         let mut digest = Self::of_state(engine);
-        let state = engine.as_is().ledger().state();
-        digest.add(&state.settings);
-        for queue in state.queues.iter() {
-            digest.add(&queue.settings);
-            for part in &queue.parts {
-                let shares = (part.capacity, part.maximum_capacity, part.weight);
-                digest.add(&(shares, part.absolute_capacity, part.absolute_maximum));
+        let view = engine.view();
+        digest.add(&view.settings());
+        for queue in view.queues() {
+            digest.add(&queue.settings());
+            for partition in queue.partitions() {
+                digest.add(&(queue.shares(partition), queue.absolute_shares(partition)));
             }
         }
         digest
@@ -39,9 +37,8 @@ impl Digest {
     /// look at it may change: counters of a key, limits that were handed out, orders that were brought up to date.
     pub(super) fn of_state(engine: &Unsettled<Sequential>) -> Self {
         let mut digest = Self::new();
-        let (ledger, hash) = (engine.as_is().ledger(), &mut digest);
-        let state = ledger.state();
-        for node in state.nodes.iter() {
+        let (view, hash) = (engine.view(), &mut digest);
+        for node in view.nodes().iter() {
             (node.incarnation, node.partition, node.containers).hash(hash);
             std::mem::discriminant(&node.state).hash(hash);
             (node.total.get(), node.allocated.get(), node.free.get()).hash(hash);
@@ -51,27 +48,22 @@ impl Digest {
             }
             node.killable.len().hash(hash);
         }
-        for (slot, queue) in state.queues.iter().enumerate() {
-            queue.removed.hash(hash);
-            for (part, partition) in queue.parts.iter().zip(queue.parts.partitions()) {
-                let used = engine.use_of(QueueSlot::at(slot), partition);
-                (used, part.reserved.get(), part.limit.get()).hash(hash);
-                part.master_used.get().hash(hash);
-                // The queues above leaves follow later.
-                if queue.children.is_empty() {
-                    part.pending.get().hash(hash);
-                }
+        for queue in view.queues() {
+            queue.is_removed().hash(hash);
+            for partition in queue.partitions() {
+                let (used, reserved) = (queue.used(partition), queue.reserved(partition));
+                (used, reserved, queue.limit(partition)).hash(hash);
+                queue.master_used(partition).hash(hash);
+                queue.pending(partition).hash(hash);
             }
         }
-        for user in state.users.iter() {
-            (user.leaf, user.generation, user.removed).hash(hash);
-            (user.active, user.active_apps, user.asking_apps).hash(hash);
-            for part in &user.parts {
-                (part.used.get(), part.master_used.get()).hash(hash);
-            }
+        for user in view.users() {
+            (user.leaf(), user.generation(), user.is_removed()).hash(hash);
+            (user.is_active(), user.active_apps(), user.asking_apps()).hash(hash);
+            user.used().for_each(|used| used.hash(hash));
         }
-        for (id, slot) in ledger.apps_by_id() {
-            let app = &state.apps[slot];
+        for (id, slot) in view.apps_by_id() {
+            let app = &view.apps()[slot];
             (id, app.generation, app.leaf, app.user, app.next_container).hash(hash);
             std::mem::discriminant(&app.stage).hash(hash);
             (app.asking, app.priority, app.master).hash(hash);
@@ -85,7 +77,7 @@ impl Digest {
                 }
                 asks.reserved.len().hash(hash);
             }
-            for container in ledger.live_containers(slot) {
+            for container in view.live_containers(slot) {
                 (container.id, container.size.get(), container.node).hash(hash);
             }
         }

@@ -119,16 +119,13 @@ impl World<'_> {
         if !self.books.is_empty() {
             return fault("L6", "something outlives the last application".to_owned());
         }
-        let state = self.pipeline.engine().as_is().ledger().state();
-        for queue in state.queues.iter().filter(|queue| !queue.removed) {
-            for part in &queue.parts {
-                if !part.used.is_none() || !part.pending.is_none() {
-                    let text = format!(
-                        "{} keeps {} used and {} pending",
-                        queue.settings.path,
-                        part.used.get(),
-                        part.pending.get()
-                    );
+        let queues = self.pipeline.engine().view().queues();
+        for queue in queues.filter(|queue| !queue.is_removed()) {
+            for partition in queue.partitions() {
+                let (used, pending) = (queue.used(partition), queue.pending(partition));
+                if !used.is_none() || !pending.is_none() {
+                    let path = &queue.settings().path;
+                    let text = format!("{path} keeps {used} used and {pending} pending");
                     return fault("Q1", text);
                 }
             }
