@@ -190,7 +190,7 @@ impl Viewer<'_> {
 
     /// The opportunistic containers of a node.
     pub(super) fn node_queue(&self, ledger: &Ledger, slot: NodeSlot) -> Option<NodeQueueView> {
-        ledger.node_queue(slot).map(|queue| NodeQueueView {
+        ledger.node_rooms().queue(slot).map(|queue| NodeQueueView {
             queued: queue.length(),
             started: queue.started(),
             used: self.amounts(&queue.used()),

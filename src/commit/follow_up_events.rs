@@ -96,7 +96,7 @@ impl Ledger {
             container.master = true;
             let id = container.id;
             self.state.apps[app].master = Some(id.number);
-            self.restore_own_places(app);
+            self.masters.restore_own(&mut self.state, app);
             self.outbox.push(Event::MasterStarted {
                 app: id.app,
                 container: Some(id),

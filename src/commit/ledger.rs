@@ -17,11 +17,14 @@ use crate::commit::containers::hand_out::HandOut;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::containers::store::Containers;
 use crate::commit::gangs::Gangs;
+use crate::commit::gangs::nodes::GangNodes;
 use crate::commit::leaves::Leaves;
 use crate::commit::leaves::records::renew_all_bounds;
 use crate::commit::nodes::history::NodeHistory;
 use crate::commit::nodes::recovered::Recovery;
 use crate::commit::opportunistic::Opportunistic;
+use crate::commit::opportunistic::nodes::NodeQueues;
+use crate::commit::opportunistic::rooms::NodeRooms;
 use crate::commit::tree::Tree;
 use crate::commit::tree::build::build;
 use crate::commit::tree::capacity::update_cluster;
@@ -150,6 +153,30 @@ impl Ledger {
             ..
         } = self;
         Tree::new(state, registry, leaves, templates)
+    }
+
+    /// Gangs and the nodes that they watch or hold.
+    pub(super) fn gang_nodes(&mut self) -> GangNodes<'_> {
+        let now_ms = self.clock.now_ms();
+        GangNodes::new(&mut self.gangs, &mut self.state, &mut self.outbox, now_ms)
+    }
+
+    /// Queues of nodes for opportunistic containers, to be read.
+    #[inline]
+    #[must_use]
+    pub fn node_rooms(&self) -> NodeRooms<'_> {
+        NodeRooms::new(&self.opportunistic, &self.containers, &self.state)
+    }
+
+    /// Queues of nodes for opportunistic containers, to be changed.
+    #[inline]
+    pub(super) fn node_queues(&mut self) -> NodeQueues<'_> {
+        let rows = (&mut self.containers, &mut self.state);
+        NodeQueues::new(
+            &mut self.opportunistic,
+            rows,
+            (&mut self.outbox, &mut self.clock),
+        )
     }
 
     /// What decisions read.

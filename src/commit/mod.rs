@@ -79,6 +79,7 @@ pub use nodes::node_error::NodeError;
 pub use nodes::recovered::{AppRecovery, Recovered, Unclaimed};
 pub use nodes::registration::HeartbeatReply;
 pub use opportunistic::NodeQueue;
+pub use opportunistic::rooms::NodeRooms;
 pub(crate) use proposals::batch::LedgerOwner;
 pub use proposals::batch::{CommitBatch, Unsettled};
 pub use proposals::conflict::Conflict;

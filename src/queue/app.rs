@@ -136,6 +136,14 @@ impl App {
         &mut self.parts[partition]
     }
 
+    /// The number of the next container of the application, which is used up by that.
+    #[inline(always)]
+    pub fn take_number(&mut self) -> u32 {
+        let number = self.next_container;
+        self.next_container += 1;
+        number
+    }
+
     /// The id of a container of the application by its number.
     #[inline]
     #[must_use]

@@ -81,7 +81,7 @@ impl Ledger {
         std::sync::Arc::make_mut(&mut row.submission).node_policy = node_policy;
         refresh_fair_figures(row);
         let attempt = row.attempt;
-        self.avoid_failed_hosts(app);
+        self.masters.avoid_hosts(&mut self.state, app);
         self.enter_attempt(app);
         self.begin_attempt(app);
         Ok(attempt)

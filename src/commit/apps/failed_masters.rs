@@ -6,7 +6,9 @@
 //! Tests: `tests/commit/failed_masters.rs`.
 // As SimpleBlacklistManager, and AppSchedulingInfo with a list of the system beside that of the application.
 
-use crate::id::{AppSlot, ApplicationId, Map, NameId};
+use crate::id::{AppSlot, ApplicationId, Map, NameId, NodeSlot, PartitionId};
+use crate::resource::share;
+use crate::snapshot::State;
 
 /// Where masters failed, and the lists that wait for masters to start.
 #[derive(Clone, Debug, Default)]
@@ -28,21 +30,54 @@ impl FailedMasters {
         self.own.remove(&app)
     }
 
-    /// Keeps the list of an application aside until its master starts.
-    pub(super) fn keep_own(&mut self, app: AppSlot, own: Vec<NameId>) {
+    /// Notes that the master of an application exited on a node, if that may be the node's fault.
+    pub(in crate::commit) fn note_exit(
+        &mut self,
+        state: &State,
+        (app, node): (AppSlot, NodeSlot),
+        exit_status: i32,
+    ) {
+        let enabled = state.settings.failed_master_threshold.is_some();
+        if enabled && may_blame_node(exit_status) {
+            let host = state.nodes[node].host;
+            let hosts = self.hosts.entry(state.apps[app].id).or_default();
+            if let Err(at) = hosts.binary_search(&host) {
+                hosts.insert(at, host);
+            }
+        }
+    }
+
+    /// Has the next master of an application placed on none of the hosts where one failed, if they are few enough.
+    pub(in crate::commit) fn avoid_hosts(&mut self, state: &mut State, app: AppSlot) {
+        let (Some(threshold), false) = (
+            state.settings.failed_master_threshold,
+            state.apps[app].unmanaged,
+        ) else {
+            return;
+        };
+        let row = &state.apps[app];
+        let nodes = nodes_for_masters(state, row.master_partition);
+        let hosts = self.hosts.get(&row.id);
+        let few = |hosts: &&Vec<NameId>| share::is_below_part(hosts.len(), nodes, threshold);
+        let hosts = hosts.filter(few).cloned().unwrap_or_default();
+        let own = std::mem::replace(&mut state.apps[app].blacklist, hosts);
         self.own.insert(app, own);
     }
 
-    /// Hosts on which masters of an application failed, ascending; nothing where none did.
-    pub(super) fn hosts_of(&self, app: ApplicationId) -> Option<&[NameId]> {
-        self.hosts.get(&app).map(Vec::as_slice)
-    }
-
-    pub(super) fn add(&mut self, app: ApplicationId, host: NameId) {
-        let hosts = self.hosts.entry(app).or_default();
-        if let Err(at) = hosts.binary_search(&host) {
-            hosts.insert(at, host);
+    /// The master of an application starts: the list of places not to use is the application's own again.
+    pub(in crate::commit) fn restore_own(&mut self, state: &mut State, app: AppSlot) {
+        if let Some(own) = self.take_own(app) {
+            state.apps[app].blacklist = own;
         }
+    }
+}
+
+/// Nodes of the partition of a master, or all of the cluster where the partition has none.
+// As RMServerUtils.getApplicableNodeCountForAM.
+fn nodes_for_masters(state: &State, partition: PartitionId) -> usize {
+    match state.partitions[partition].nodes.len() {
+        0 => state.node_count,
+        some => some,
     }
 }
 

@@ -254,7 +254,7 @@ impl Ledger {
         count_app(&mut self.state, leaf, 1);
         self.clock.start_lifetime(&self.state, app);
         self.leaves.count_keeping(&mut self.state, app, 1);
-        self.avoid_failed_hosts(app);
+        self.masters.avoid_hosts(&mut self.state, app);
         self.enter_attempt(app);
         app
     }

@@ -27,7 +27,6 @@ pub(super) mod ask_steps;
 pub(super) mod asks;
 pub(super) mod attempt_numbers;
 pub(super) mod attempts;
-pub(super) mod avoided_hosts;
 mod budget;
 pub(super) mod checks;
 pub(super) mod clock;

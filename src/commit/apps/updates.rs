@@ -17,7 +17,6 @@ use crate::commit::containers::updates::GrantedUpdate;
 use crate::commit::event::{AuxiliaryContainer, Event};
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
-use crate::commit::proposals::sink::next_number;
 use crate::id::{AppSlot, NameId, SchedulerKey, Set};
 use crate::queue::{
     AskReply, ContainerChange, ContainerUpdate, EndCause, PlaceAsk, UpdateError, UpdateKind,
@@ -232,7 +231,7 @@ impl Ledger {
                 if asked.is_some_and(|asks| asks.count(NameId::ANY) > 0) {
                     return Err(UpdateRefusal::UpdateOutstandingError);
                 }
-                self.note_promoting(slot);
+                self.node_queues().note_promoting(slot);
                 self.ask_to_grow(app, slot, key, size);
             }
             UpdateKind::Increase => {
@@ -298,7 +297,7 @@ impl Ledger {
         (kind, target): (UpdateKind, Option<ResourceVector>),
     ) {
         let row = &mut self.state.apps[app];
-        let number = next_number(row);
+        let number = row.take_number();
         let (id, stamp) = (row.container(number), self.containers.next_stamp());
         let stamps = (stamp, self.clock.now_ms());
         let shrinks = self.containers.get(of);

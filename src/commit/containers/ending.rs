@@ -18,7 +18,8 @@ impl Ledger {
     pub fn container_exited(&mut self, slot: ContainerSlot, exit_status: i32) {
         let container = self.container(slot);
         if container.master {
-            self.note_failed_master(container.app, container.node, exit_status);
+            let on = (container.app, container.node);
+            self.masters.note_exit(&self.state, on, exit_status);
         }
         self.end_container(slot, EndCause::Exited);
         self.free_space(slot);

@@ -10,7 +10,6 @@ use crate::cluster::{NodeState, Reservation};
 use crate::commit::event::{Event, UnreserveReason};
 use crate::commit::leaves::usage::add_reserved;
 use crate::commit::outbox::Outbox;
-use crate::commit::proposals::sink::next_number;
 use crate::id::{AppSlot, ContainerId, NodeSlot};
 use crate::proposer::Proposal;
 use crate::queue::ReservedAt;
@@ -54,7 +53,7 @@ impl Containers {
     ) -> ContainerSlot {
         let (app, node, key) = (proposal.app, proposal.node, proposal.key);
         let row = &mut state.apps[app];
-        let number = next_number(row);
+        let number = row.take_number();
         let id = row.container(number);
         let stamps = (self.next_stamp(), now_ms);
         let size = proposal.size.clone();

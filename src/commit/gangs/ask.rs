@@ -2,12 +2,13 @@
 //!
 //! Tests: `tests/commit/gangs.rs`.
 
+use super::limits::is_key_in_use;
 use super::waiting::WaitingGang;
 use crate::cluster::is_attribute_name;
 use crate::commit::apps::ask_error::AskError;
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, NodeSlot, PartitionId, SchedulerKey};
-use crate::queue::{Ask, Closeness, GangAsk, GangWait};
+use crate::queue::{App, Ask, Closeness, GangAsk, GangWait};
 
 impl Ledger {
     /// Asks for a gang. Another one that waits under the same key is replaced; with a minimum of 0 it is
@@ -29,38 +30,10 @@ impl Ledger {
             }
             return Ok(());
         }
-        self.check_gang(app, key, ask)?;
+        self.gangs.check((app, row), key, ask)?;
         let gang = self.checked_gang(app, key, ask)?;
         self.gangs.withdraw(app, key);
         self.gangs.add(gang);
-        Ok(())
-    }
-
-    /// Checks what a gang has besides an ask.
-    fn check_gang(&self, app: AppSlot, key: SchedulerKey, ask: &GangAsk) -> Result<(), AskError> {
-        let refuse = |reason: String| Err(AskError::Gang(reason));
-        if ask.minimum > GangAsk::MOST_MEMBERS {
-            let most = GangAsk::MOST_MEMBERS;
-            return refuse(format!("{} members are more than {most}", ask.minimum));
-        }
-        if !(1..=GangAsk::LONGEST_MS).contains(&ask.within_ms) {
-            let (given, most) = (ask.within_ms, GangAsk::LONGEST_MS);
-            return refuse(format!("{given} ms to wait are not 1 to {most}"));
-        }
-        if let Closeness::Attribute(name) = &ask.close
-            && !is_attribute_name(name)
-        {
-            let clipped: String = name.chars().take(64).flat_map(char::escape_debug).collect();
-            return refuse(format!("`{clipped}` is not an attribute as prefix/name"));
-        }
-        if self.is_key_in_use(app, key) {
-            return refuse("other asks are outstanding under its priority and id".to_owned());
-        }
-        let others = |gang: &&WaitingGang| gang.slot == app && gang.key != key;
-        if self.gangs.waiting.iter().filter(others).count() >= GangAsk::MOST_WAITING {
-            let most = GangAsk::MOST_WAITING;
-            return refuse(format!("{most} gangs of the application wait already"));
-        }
         Ok(())
     }
 
@@ -98,12 +71,6 @@ impl Ledger {
         })
     }
 
-    /// Whether asks or a scheduling request of an application have a key.
-    pub(super) fn is_key_in_use(&self, app: AppSlot, key: SchedulerKey) -> bool {
-        let asks = self.state.apps[app].key(key);
-        asks.is_some_and(|asks| asks.outstanding || asks.constrained.is_some())
-    }
-
     /// The gangs that wait, in the order in which they were asked.
     pub fn waiting_gangs(&self) -> &[WaitingGang] {
         &self.gangs.waiting
@@ -122,6 +89,39 @@ impl Ledger {
 }
 
 impl super::Gangs {
+    /// Checks what a gang has besides an ask.
+    fn check(
+        &self,
+        (app, row): (AppSlot, &App),
+        key: SchedulerKey,
+        ask: &GangAsk,
+    ) -> Result<(), AskError> {
+        let refuse = |reason: String| Err(AskError::Gang(reason));
+        if ask.minimum > GangAsk::MOST_MEMBERS {
+            let most = GangAsk::MOST_MEMBERS;
+            return refuse(format!("{} members are more than {most}", ask.minimum));
+        }
+        if !(1..=GangAsk::LONGEST_MS).contains(&ask.within_ms) {
+            let (given, most) = (ask.within_ms, GangAsk::LONGEST_MS);
+            return refuse(format!("{given} ms to wait are not 1 to {most}"));
+        }
+        if let Closeness::Attribute(name) = &ask.close
+            && !is_attribute_name(name)
+        {
+            let clipped: String = name.chars().take(64).flat_map(char::escape_debug).collect();
+            return refuse(format!("`{clipped}` is not an attribute as prefix/name"));
+        }
+        if is_key_in_use(row, key) {
+            return refuse("other asks are outstanding under its priority and id".to_owned());
+        }
+        let others = |gang: &&WaitingGang| gang.slot == app && gang.key != key;
+        if self.waiting.iter().filter(others).count() >= GangAsk::MOST_WAITING {
+            let most = GangAsk::MOST_WAITING;
+            return refuse(format!("{most} gangs of the application wait already"));
+        }
+        Ok(())
+    }
+
     fn add(&mut self, gang: WaitingGang) {
         self.waiting.push(gang);
         self.changed = true;

@@ -11,7 +11,7 @@
 //! After a call that changed something, and at each deadline, [`Ledger::serve_gangs`](super::Ledger::serve_gangs):
 //!
 //! 1. forgets the gangs of applications that ended, and watches the nodes;
-//! 2. gives up the gangs whose time is over;
+//! 2. gives up the gangs whose time is over (`nodes`);
 //! 3. tries the gangs in the order in which they were asked: limits of queues (`limits`), nodes (`sites`, `plan`),
 //!    then the limit of the user. What holds is committed whole (`place`); otherwise the gang keeps the reason;
 //! 4. ends holds whose gang is gone or no longer waits for room;
@@ -42,6 +42,7 @@ mod hold;
 mod holding;
 mod limits;
 mod members;
+pub(super) mod nodes;
 mod place;
 mod placed;
 mod plan;

@@ -2,6 +2,7 @@
 //!
 //! Tests: `tests/commit/gangs.rs`, and the model `loom-tests/tests/gangs.rs`.
 
+use super::limits::{check_gang_limits, is_gang_within_user_limit};
 use super::placed::PlacedGang;
 use super::plan::{GangPlaces, places, plan};
 use super::sites::GangSites;
@@ -32,14 +33,14 @@ impl Ledger {
         gang: &WaitingGang,
         sites: &GangSites,
     ) -> Result<(), GangWait> {
-        let allowed = self.check_gang_limits(gang)?;
+        let allowed = check_gang_limits(&self.state, gang)?;
         let room = plan(sites, gang)?;
         if allowed < gang.minimum {
             // Reservations of others count as used.
             return Err(GangWait::Room { found: allowed });
         }
         self.ask_for_gang(gang, i64::from(gang.minimum) + i64::from(gang.elastic));
-        if !self.is_gang_within_user_limit(gang) {
+        if !is_gang_within_user_limit(&mut self.state, gang) {
             self.ask_for_gang(gang, 0);
             return Err(GangWait::UserLimit);
         }

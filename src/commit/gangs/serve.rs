@@ -2,15 +2,7 @@
 //!
 //! Tests: `tests/commit/gangs.rs`.
 
-use std::collections::BTreeMap;
-
-use super::sites::GangSites;
-use super::waiting::WaitingGang;
-use crate::commit::event::GangStep;
 use crate::commit::ledger::Ledger;
-
-/// Gangs of which the sites are kept, the oldest. Each of the others looks at all nodes when it is tried.
-const MOST_FOLLOWED: usize = 256;
 
 impl Ledger {
     /// Notes that a call changed something that may let a gang be placed.
@@ -41,26 +33,20 @@ impl Ledger {
             return false;
         }
         self.state.nodes.watch(true);
-        self.forget_gangs_of_ended();
-        self.expire_gangs(now_ms);
+        let mut nodes = self.gang_nodes();
+        nodes.forget_ended();
+        nodes.expire();
         self.try_gangs();
-        let ended = self.end_holds();
+        let ended = self.gang_nodes().end_holds();
         if ended {
             // Nodes that are open again may have room for others.
             self.try_gangs();
         }
-        let begun = self.begin_holds();
-        self.settle_sites();
+        let mut nodes = self.gang_nodes();
+        let begun = nodes.begin_holds();
+        nodes.settle_sites();
         self.gangs.set_next_check(now_ms);
         std::mem::take(&mut self.gangs.asked) || ended || begun
-    }
-
-    fn forget_gangs_of_ended(&mut self) {
-        let apps = &self.state.apps;
-        self.gangs.waiting.retain(|gang| {
-            let row = &apps[gang.slot];
-            row.generation == gang.generation && !row.stage.is_over()
-        });
     }
 
     /// Tries every gang in the order in which they were asked.
@@ -68,7 +54,7 @@ impl Ledger {
         let waiting = std::mem::take(&mut self.gangs.waiting);
         let mut left = Vec::with_capacity(waiting.len());
         for mut gang in waiting {
-            let sites = self.sites_of(&gang);
+            let sites = self.gang_nodes().sites_of(&gang);
             match self.place_gang(&gang, &sites) {
                 Ok(()) => {}
                 Err(wait) => {
@@ -79,44 +65,5 @@ impl Ledger {
             }
         }
         self.gangs.waiting = left;
-    }
-
-    /// The sites of a gang as the nodes are now.
-    fn sites_of(&mut self, gang: &WaitingGang) -> GangSites {
-        self.state.nodes.take_watched(&mut self.gangs.written);
-        let held = self.gangs.held_by(gang);
-        let known = self.gangs.sites.remove(&(gang.slot, gang.key));
-        let mut sites = known.unwrap_or_default();
-        sites.follow(&self.state, gang, &held, &self.gangs.written);
-        sites
-    }
-
-    /// Brings the sites of all gangs that wait up to date, and forgets those of others. Without a gang that waits,
-    /// nodes are not watched.
-    fn settle_sites(&mut self) {
-        let waiting = std::mem::take(&mut self.gangs.waiting);
-        let mut settled = BTreeMap::new();
-        for gang in waiting.iter().take(MOST_FOLLOWED) {
-            let mut sites = self.sites_of(gang);
-            sites.begin_anew();
-            settled.insert((gang.slot, gang.key), sites);
-        }
-        self.gangs.written.clear();
-        self.state.nodes.watch(!waiting.is_empty());
-        self.gangs.waiting = waiting;
-        self.gangs.sites = settled;
-    }
-
-    /// Gives up the gangs whose time is over.
-    fn expire_gangs(&mut self, now_ms: u64) {
-        let (outbox, waiting) = (&mut self.outbox, &mut self.gangs.waiting);
-        waiting.retain(|gang| {
-            if gang.deadline_ms > now_ms {
-                return true;
-            }
-            let wait = gang.wait.clone();
-            outbox.push(gang.event(GangStep::Expired { wait }));
-            false
-        });
     }
 }

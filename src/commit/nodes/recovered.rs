@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::vec;
 
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::queue::RunningContainer;
+use crate::queue::{App, RunningContainer};
 
 /// What became of the containers that live when something is recovered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,10 +65,24 @@ impl Recovery {
         waiting.push((node, container));
     }
 
-    /// Takes what nodes reported of an application.
-    pub(super) fn claim(&mut self, app: ApplicationId) -> Reported {
-        self.waiting.remove(&app).unwrap_or_default()
+    /// Takes what nodes reported of an application before it was recovered. Its new containers get numbers behind all
+    /// of those.
+    pub(super) fn claim(&mut self, row: &mut App) -> AppRecovery {
+        let waiting = self.waiting.remove(&row.id).unwrap_or_default();
+        let own = waiting.iter().filter(|(_, one)| is_of(row, one.id));
+        let last = own.map(|(_, one)| one.id.number).max().unwrap_or(0);
+        row.next_container = row.next_container.max(last.saturating_add(1));
+        AppRecovery {
+            left: waiting.into_iter(),
+            result: Recovered::default(),
+        }
     }
+}
+
+/// Whether a container is one of an application's: of its attempt, or of an earlier one that it keeps.
+// As AbstractYarnScheduler.recoverContainersOnNode.
+pub(super) fn is_of(row: &App, id: ContainerId) -> bool {
+    id.attempt == row.attempt || row.keeps_containers() && id.attempt < row.attempt
 }
 
 /// An application that was recovered, with the containers that it has yet to take over.
@@ -79,14 +93,6 @@ pub struct AppRecovery {
 }
 
 impl AppRecovery {
-    /// An application that takes over what nodes reported of it.
-    pub(super) fn new(reported: Reported) -> Self {
-        Self {
-            left: reported.into_iter(),
-            result: Recovered::default(),
-        }
-    }
-
     /// The next container to take over.
     pub(super) fn next(&mut self) -> Option<(NodeName, RunningContainer)> {
         self.left.next()

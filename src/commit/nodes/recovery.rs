@@ -11,7 +11,7 @@
 // As AbstractYarnScheduler.recoverContainersOnNode and CapacityScheduler.addApplicationOnRecovery.
 
 use super::node_error::NodeError;
-use super::recovered::{AppRecovery, Recovered, Unclaimed};
+use super::recovered::{AppRecovery, Recovered, Unclaimed, is_of};
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::apps::lifecycle::{SubmitError, check_new, named_queue, priority_of};
 use crate::commit::containers::container::{Container, ContainerState};
@@ -19,8 +19,9 @@ use crate::commit::containers::updates::ChangedContainer;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::id::{AppSlot, ContainerId, NodeName, NodeSlot, QueueSlot, SchedulerKey};
-use crate::queue::{App, AppSpec, AppStage, NodeSpec, QueueState, RunningContainer};
+use crate::queue::{AppSpec, AppStage, NodeSpec, QueueState, RunningContainer};
 use crate::resource::{MAX_VALUE, ResourceVector};
+use crate::snapshot::State;
 
 impl Ledger {
     /// The scheduler recovers from now on, until [`Ledger::finish_recovery`].
@@ -103,7 +104,7 @@ impl Ledger {
         if !self.state.queues[leaf].is_leaf() {
             return Err(SubmitError::NotALeaf(name.into_owned()));
         }
-        self.drain_stopped(leaf);
+        drain_stopped(&mut self.state, leaf);
         if let Some(forgotten) = self.attempts.note_end(spec.id, attempt.max(1) - 1) {
             self.masters.forget(forgotten);
         }
@@ -120,7 +121,7 @@ impl Ledger {
             let asks = FollowUpEvent::AskForMaster(app, of_master.label);
             self.outbox.follow_up(asks);
         }
-        Ok((app, self.claim_waiting(app)))
+        Ok((app, self.recovery.claim(&mut self.state.apps[app])))
     }
 
     /// Takes over containers of an application that was recovered, as many as the budget has; whether none is left.
@@ -133,26 +134,6 @@ impl Ledger {
             self.recover_container(&node, container, recovery.result());
         }
         recovery.is_done()
-    }
-
-    /// What nodes reported of an application before it was recovered. New containers get numbers behind all of those.
-    fn claim_waiting(&mut self, app: AppSlot) -> AppRecovery {
-        let row = &mut self.state.apps[app];
-        let waiting = self.recovery.claim(row.id);
-        let own = waiting.iter().filter(|(_, one)| is_of(row, one.id));
-        let last = own.map(|(_, one)| one.id.number).max().unwrap_or(0);
-        row.next_container = row.next_container.max(last.saturating_add(1));
-        AppRecovery::new(waiting)
-    }
-
-    /// A stopped queue with an application drains, and those above it.
-    fn drain_stopped(&mut self, leaf: QueueSlot) {
-        let chain: Vec<_> = self.state.chain(leaf).collect();
-        for queue in chain {
-            if self.state.queues[queue].state == QueueState::Stopped {
-                self.state.queues[queue].state = QueueState::Draining;
-            }
-        }
     }
 
     /// Takes over a container that a node runs, or says what is to become of it.
@@ -209,7 +190,7 @@ impl Ledger {
                 opportunistic: running.opportunistic.then_some(full),
             };
             self.containers.set_changed(slot, changed);
-            self.note_opportunistic(slot);
+            self.node_queues().note_opportunistic(slot);
         }
         self.containers.list_running(slot);
         let row = &mut self.state.nodes[node];
@@ -225,8 +206,12 @@ impl Ledger {
     }
 }
 
-/// Whether a container is one of an application's: of its attempt, or of an earlier one that it keeps.
-// As AbstractYarnScheduler.recoverContainersOnNode.
-fn is_of(row: &App, id: ContainerId) -> bool {
-    id.attempt == row.attempt || row.keeps_containers() && id.attempt < row.attempt
+/// A stopped queue with an application drains, and those above it.
+fn drain_stopped(state: &mut State, leaf: QueueSlot) {
+    let chain: Vec<_> = state.chain(leaf).collect();
+    for queue in chain {
+        if state.queues[queue].state == QueueState::Stopped {
+            state.queues[queue].state = QueueState::Draining;
+        }
+    }
 }

@@ -7,7 +7,7 @@ use crate::commit::apps::ask_error::AskError;
 use crate::commit::leaves::demand::Checked;
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, ApplicationId};
-use crate::queue::Ask;
+use crate::queue::{Ask, WaitingOpportunistic};
 
 /// Most asks of one call.
 const MOST_ASKS: usize = 512;
@@ -69,32 +69,30 @@ impl Ledger {
         checked.collect()
     }
 
+    /// Places containers that an application still wants, as many as the budget has; whether no more can be placed now.
+    ///
+    /// Cost: for each container, and for each key that gets none, a look at few nodes (`nodes_used`) in each place
+    /// that its ask names.
+    pub fn place_opportunistic(&mut self, app: AppSlot, budget: &mut usize) -> bool {
+        self.node_queues().place_waiting(app, budget)
+    }
+
     /// How many opportunistic containers a live application asked for that are not placed.
     #[must_use]
     pub fn opportunistic_waiting(&self, app: ApplicationId) -> u64 {
-        let waiting = self.app(app).and_then(|app| self.waiting_asks(app));
+        let waiting = self
+            .app(app)
+            .and_then(|app| self.node_rooms().waiting_asks(app));
         waiting.map_or(0, WaitingAsks::containers)
     }
 
-    /// What an application still wants, of its present attempt.
-    pub(super) fn waiting_asks(&self, app: AppSlot) -> Option<&WaitingAsks> {
-        let waiting = self.opportunistic.waiting.get(&app)?;
-        waiting
-            .is_of(self.state.apps[app].generation)
-            .then_some(waiting)
-    }
-
-    /// Takes what an application still wants out, to be put back.
-    pub(super) fn take_waiting_asks(&mut self, app: AppSlot) -> Option<WaitingAsks> {
-        let waiting = self.opportunistic.waiting.remove(&app)?;
-        let row = &self.state.apps[app];
-        (waiting.is_of(row.generation) && !row.stage.is_over()).then_some(waiting)
-    }
-
-    /// Puts back what an application still wants.
-    pub(super) fn put_waiting_asks(&mut self, app: AppSlot, waiting: WaitingAsks) {
-        if waiting.key_count() > 0 {
-            self.opportunistic.waiting.insert(app, waiting);
-        }
+    /// Opportunistic containers that wait: of one application, or of all.
+    ///
+    /// Cost: a look at every node for each application, key and size that has no node; a look at the queue of every node.
+    #[must_use]
+    pub fn waiting_opportunistic(&self, of: Option<ApplicationId>) -> Vec<WaitingOpportunistic> {
+        let only = of.map(|id| self.app(id));
+        let wanted = |app: AppSlot| only.is_none_or(|only| only == Some(app));
+        self.node_rooms().waiting(wanted)
     }
 }

@@ -10,7 +10,7 @@
 //! # Steps
 //!
 //! 1. Asks that are not served wait here, by application and key (`ask`, `waiting_asks`).
-//! 2. At the ask, and at each later call of the application, containers are placed (`place`): on the hosts that
+//! 2. At the ask, and at each later call of the application, containers are placed (`nodes`): on the hosts that
 //!    the ask names, on its racks, then on the least loaded nodes of its partition (`load_order`).
 //! 3. A container starts at once where its node has room beside everything that runs there. Otherwise it waits in
 //!    the queue of the node (`node_queue`), as far as the queue has room.
@@ -40,7 +40,8 @@ mod ask;
 mod limit;
 mod load_order;
 mod node_queue;
-mod place;
+pub(super) mod nodes;
+pub(super) mod rooms;
 mod settle;
 mod waiting_asks;
 mod waits;

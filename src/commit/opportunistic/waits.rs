@@ -4,10 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::place::NodeFit;
+use super::rooms::{NodeFit, NodeRooms};
 use super::waiting_asks::WaitingAsk;
-use crate::commit::ledger::Ledger;
-use crate::id::{AppSlot, ApplicationId, NodeSlot, PartitionId, SchedulerKey};
+use crate::id::{AppSlot, NodeSlot, PartitionId, SchedulerKey};
 use crate::queue::{OpportunisticNodes, OpportunisticWait, WaitingOpportunistic};
 use crate::resource::ResourceVector;
 
@@ -20,17 +19,11 @@ struct OnNodes {
     first: (usize, NodeSlot),
 }
 
-impl Ledger {
-    /// Opportunistic containers that wait: of one application, or of all.
+impl NodeRooms<'_> {
+    /// Opportunistic containers that wait, of applications that are wanted.
     ///
     /// Cost: a look at every node for each application, key and size that has no node; a look at the queue of every node.
-    #[must_use]
-    pub fn waiting_opportunistic(&self, of: Option<ApplicationId>) -> Vec<WaitingOpportunistic> {
-        if self.opportunistic.is_off() {
-            return Vec::new();
-        }
-        let only = of.map(|id| self.app(id));
-        let wanted = |app: AppSlot| only.is_none_or(|only| only == Some(app));
+    pub(super) fn waiting(self, wanted: impl Fn(AppSlot) -> bool) -> Vec<WaitingOpportunistic> {
         let mut found = Vec::new();
         let apps = self.opportunistic.waiting.keys().copied();
         for app in apps.filter(|&app| wanted(app)) {
@@ -40,7 +33,7 @@ impl Ledger {
         found
     }
 
-    fn waiting_to_be_placed(&self, app: AppSlot) -> Vec<WaitingOpportunistic> {
+    fn waiting_to_be_placed(self, app: AppSlot) -> Vec<WaitingOpportunistic> {
         // Asks of one size that name no place come to the same.
         let mut known: BTreeMap<(PartitionId, ResourceVector), OpportunisticNodes> =
             BTreeMap::new();
@@ -68,7 +61,7 @@ impl Ledger {
     }
 
     /// What each node that an ask may use does with a container of it.
-    fn nodes_for(&self, app: AppSlot, ask: &WaitingAsk) -> OpportunisticNodes {
+    fn nodes_for(self, app: AppSlot, ask: &WaitingAsk) -> OpportunisticNodes {
         let row = &self.state.apps[app];
         let mut nodes = OpportunisticNodes::default();
         for &node in self.opportunistic.queues.keys() {
@@ -90,7 +83,7 @@ impl Ledger {
         nodes
     }
 
-    fn waiting_on_nodes(&self, wanted: impl Fn(AppSlot) -> bool) -> Vec<WaitingOpportunistic> {
+    fn waiting_on_nodes(self, wanted: impl Fn(AppSlot) -> bool) -> Vec<WaitingOpportunistic> {
         let mut groups: BTreeMap<(AppSlot, SchedulerKey, ResourceVector), OnNodes> =
             BTreeMap::new();
         for (&node, queue) in &self.opportunistic.queues {

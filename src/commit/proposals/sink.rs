@@ -140,14 +140,6 @@ impl<const SIMPLE: bool> LedgerSink<'_, SIMPLE> {
     }
 }
 
-/// The number of the next container of an application, which is used up by that.
-#[inline(always)]
-pub(in crate::commit) fn next_number(app: &mut App) -> u32 {
-    let number = app.next_container;
-    app.next_container += 1;
-    number
-}
-
 impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
     #[inline(always)]
     fn take(&mut self, ask: &PlaceAsk) {
@@ -166,7 +158,7 @@ impl<const N: usize, const SIMPLE: bool> Sink<N> for LedgerSink<'_, SIMPLE> {
     fn number(&mut self, app: &mut App) -> u32 {
         match self.reserved {
             Some(slot) if !SIMPLE => self.containers.get(slot).id.number,
-            _ => next_number(app),
+            _ => app.take_number(),
         }
     }
 

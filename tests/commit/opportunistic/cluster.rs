@@ -116,7 +116,10 @@ pub(super) fn guaranteed(
 /// Waiting and started containers of a node, and what the latter take in MiB.
 pub(super) fn queue(engine: &Sequential, on: u8) -> (u32, usize, i64) {
     let ledger = engine.ledger();
-    let queue = ledger.node_queue(ledger.node(&node(on)).unwrap()).unwrap();
+    let queue = ledger
+        .node_rooms()
+        .queue(ledger.node(&node(on)).unwrap())
+        .unwrap();
     (queue.length(), queue.started(), queue.used().memory())
 }
 

@@ -48,7 +48,7 @@ fn a_queue_beyond_the_limit_loses_the_latest() {
     let mut engine = cluster_with(1, Some(short), |builder| builder);
     place(&mut engine, APP, &asks(6, 8));
     assert_eq!(queue(&engine, 0).0, 5);
-    assert_eq!(engine.ledger().node_queue_limit(), Some(2));
+    assert_eq!(engine.ledger().node_rooms().longest_queue(), Some(2));
     beat(&mut engine, 0);
     let (_, ends) = news(&mut engine);
     assert_eq!(ends, [4, 5, 6].map(|number| (number, EndCause::NodeQueue)));

@@ -16,7 +16,7 @@ fn they_are_refused_unless_the_settings_enable_them() {
         panic!("{refused:?}");
     };
     assert_eq!(reason, "the settings do not enable them");
-    assert_eq!(engine.ledger().node_queue_limit(), None);
+    assert_eq!(engine.ledger().node_rooms().longest_queue(), None);
     assert_eq!(StateView::of(engine.ledger()).nodes[0].opportunistic, None);
 }
 

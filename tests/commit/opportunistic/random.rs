@@ -83,7 +83,7 @@ fn check(engine: &Sequential) {
     let settings = waits(3);
     let queues: Vec<_> = ledger
         .nodes_by_name()
-        .map(|(_, node)| (node, ledger.node_queue(node).unwrap()))
+        .map(|(_, node)| (node, ledger.node_rooms().queue(node).unwrap()))
         .collect();
     let lengths: Vec<u32> = queues.iter().map(|(_, queue)| queue.length()).collect();
     assert!(
@@ -91,7 +91,7 @@ fn check(engine: &Sequential) {
             .iter()
             .all(|&length| length <= settings.queue_capacity)
     );
-    let limit = ledger.node_queue_limit().unwrap();
+    let limit = ledger.node_rooms().longest_queue().unwrap();
     assert!((settings.shortest_limit..=settings.longest_limit).contains(&limit));
     for (_, queue) in queues {
         assert_eq!(queue.started() == 0, queue.used().is_none());
@@ -118,7 +118,7 @@ proptest! {
         }
         let ledger = engine.ledger();
         for (_, node) in ledger.nodes_by_name() {
-            prop_assert!(ledger.node_queue(node).unwrap().is_empty());
+            prop_assert!(ledger.node_rooms().queue(node).unwrap().is_empty());
             let row = &ledger.state().nodes[node];
             prop_assert_eq!((row.containers, row.free.get()), (0, size(8, 8)));
         }
