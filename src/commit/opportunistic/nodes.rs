@@ -230,7 +230,7 @@ impl<'a> NodeQueues<'a> {
     /// A container that runs on a node is opportunistic from now on.
     pub(in crate::commit) fn note_opportunistic(&mut self, slot: ContainerSlot) {
         let node = self.containers.get(slot).node;
-        let known = self.opportunistic.queues.get(&node).is_some();
+        let known = self.opportunistic.queues.contains_key(&node);
         let size = self.containers.changed(slot).opportunistic;
         if let Some(size) = size.filter(|_| known) {
             let container = QueuedContainer { slot, size };
