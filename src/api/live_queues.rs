@@ -21,7 +21,7 @@ impl QueueDirectory for LiveQueues<'_> {
     fn find(&self, name: &str) -> QueueMatch {
         match self.0.queue(name) {
             Some(slot) => QueueMatch::Queue(QueueEntry::of(&self.0.state().queues[slot].settings)),
-            None if self.0.is_ambiguous(name) => QueueMatch::Ambiguous,
+            None if self.0.names().is_ambiguous(name) => QueueMatch::Ambiguous,
             None => QueueMatch::Missing,
         }
     }

@@ -92,7 +92,10 @@ impl Threaded {
     ) -> Result<Vec<AppView>, CallError> {
         self.inspect(move |ledger| {
             let viewer = Viewer::of(ledger.state());
-            let page = ledger.apps_behind(behind, most.min(PAGE)).into_iter();
+            let page = ledger
+                .names()
+                .apps_behind(behind, most.min(PAGE))
+                .into_iter();
             page.map(|(_, slot)| viewer.app(slot, live_of(ledger, slot)))
                 .collect()
         })
@@ -110,7 +113,7 @@ impl Threaded {
     ) -> Result<Vec<NodeView>, CallError> {
         let behind = behind.cloned();
         self.inspect(move |ledger| {
-            let page = ledger.nodes_behind(behind.as_ref(), most.min(PAGE));
+            let page = ledger.names().nodes_behind(behind.as_ref(), most.min(PAGE));
             page.into_iter()
                 .map(|(_, slot)| node_of(ledger, slot))
                 .collect()

@@ -21,7 +21,9 @@ use crate::commit::gangs::nodes::GangNodes;
 use crate::commit::leaves::Leaves;
 use crate::commit::leaves::records::renew_all_bounds;
 use crate::commit::nodes::history::NodeHistory;
+use crate::commit::nodes::known_labels::{Labels, PartitionSpec};
 use crate::commit::nodes::recovered::Recovery;
+use crate::commit::nodes::watch::{DueReports, NodeWatch};
 use crate::commit::opportunistic::Opportunistic;
 use crate::commit::opportunistic::nodes::NodeQueues;
 use crate::commit::opportunistic::rooms::NodeRooms;
@@ -32,15 +34,6 @@ use crate::commit::tree::refresh_error::RefreshError;
 use crate::id::{AppSlot, ApplicationId, NameId, NodeName, NodeSlot, PartitionId, QueueSlot};
 use crate::queue::{SchedulerSettings, Templates, TreeSettings};
 use crate::snapshot::State;
-
-/// A partition (node label) that the cluster knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartitionSpec {
-    /// The label.
-    pub name: String,
-    /// Whether only requests that name it are served there.
-    pub exclusive: bool,
-}
 
 /// The live state and its only writer. What a batch of commits defers is outside of it, with
 /// [`Unsettled`](super::Unsettled), which settles before it returns a ledger to be changed.
@@ -63,7 +56,7 @@ pub struct Ledger {
     pub(super) outbox: Outbox,
     pub(super) clock: LedgerClock,
     /// The epoch that was last published: all bounds of user limits held in it.
-    pub(super) published_epoch: u64,
+    published_epoch: u64,
 }
 
 impl Ledger {
@@ -155,6 +148,30 @@ impl Ledger {
         Tree::new(state, registry, leaves, templates)
     }
 
+    /// Names and slots of everything, to be read.
+    pub(crate) fn names(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Labels that the cluster knows and nodes that have them, to be read.
+    #[must_use]
+    pub fn labels(&self) -> Labels<'_> {
+        Labels::new(&self.registry, &self.state)
+    }
+
+    /// What a report of a node may bring about.
+    #[inline]
+    #[must_use]
+    pub fn due_reports(&self) -> DueReports<'_> {
+        DueReports::new(&self.containers, &self.state, &self.outbox)
+    }
+
+    /// Nodes that changed since somebody last asked.
+    #[inline]
+    pub fn node_watch(&mut self) -> NodeWatch<'_> {
+        NodeWatch::new(&mut self.containers, &mut self.state)
+    }
+
     /// Gangs and the nodes that they watch or hold.
     pub(super) fn gang_nodes(&mut self) -> GangNodes<'_> {
         let now_ms = self.clock.now_ms();
@@ -203,21 +220,6 @@ impl Ledger {
             renew_all_bounds(&mut self.state);
         }
         &mut self.state
-    }
-
-    /// Copies rows ahead of the next publication; as [`State::copy_ahead`].
-    pub fn copy_ahead(&mut self, most: usize) {
-        self.state.copy_ahead(most);
-    }
-
-    /// From now on it is remembered which nodes are written; for somebody who publishes nothing.
-    pub fn note_written_nodes(&mut self) {
-        self.state.nodes.track();
-    }
-
-    /// Replaces a list by the nodes that were written since this was last asked; some may come twice.
-    pub fn take_written_nodes(&mut self, into: &mut Vec<u32>) {
-        self.state.nodes.take_recent(into);
     }
 
     /// Hands over the events since the last call, in order.
@@ -279,36 +281,10 @@ impl Ledger {
         self.registry.apps_by_id()
     }
 
-    /// The first live applications behind an id, ascending, so many at most.
-    #[must_use]
-    pub fn apps_behind(
-        &self,
-        behind: Option<ApplicationId>,
-        most: usize,
-    ) -> Vec<(ApplicationId, AppSlot)> {
-        self.registry.apps_behind(behind, most)
-    }
-
-    /// The first registered nodes behind a name, ascending, so many at most.
-    #[must_use]
-    pub fn nodes_behind(
-        &self,
-        behind: Option<&NodeName>,
-        most: usize,
-    ) -> Vec<(&NodeName, NodeSlot)> {
-        self.registry.nodes_behind(behind, most)
-    }
-
     /// A queue by full path, or by a name that is not ambiguous.
     #[must_use]
     pub fn queue(&self, path: &str) -> Option<QueueSlot> {
         self.registry.queue(path)
-    }
-
-    /// Whether a name stands for several queues.
-    #[must_use]
-    pub fn is_ambiguous(&self, name: &str) -> bool {
-        self.registry.is_ambiguous(name)
     }
 
     /// A container in the ledger.

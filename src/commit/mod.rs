@@ -20,6 +20,15 @@
 //! | `Opportunistic` | asks for opportunistic containers, queues of nodes and their order |
 //! | `LedgerClock` | time, lifetimes, order of starts |
 //!
+//! Parts that are always used together have a view, which the ledger makes of them:
+//!
+//! | view | parts | for |
+//! | --- | --- | --- |
+//! | `NodeQueues`, `NodeRooms` | `Opportunistic`, `Containers`, `State`; to write also `Outbox` and the clock | opportunistic containers |
+//! | `GangNodes` | `Gangs`, `State`, `Outbox` | gangs that watch or hold nodes |
+//! | `Labels` | `Registry`, `State` | labels of the cluster, checks of nodes |
+//! | `NodeWatch`, `DueReports` | `Containers`, `State`; to read also `Outbox` | which nodes are to be looked at |
+//!
 //! # Life of a proposal
 //!
 //! 1. Observations of its pass are applied (`proposals::observe`).
@@ -74,10 +83,12 @@ pub use event::{
 };
 pub use event_counts::EventCounts;
 pub use gangs::WaitingGang;
-pub use ledger::{Ledger, PartitionSpec};
+pub use ledger::Ledger;
+pub use nodes::known_labels::{Labels, PartitionSpec};
 pub use nodes::node_error::NodeError;
 pub use nodes::recovered::{AppRecovery, Recovered, Unclaimed};
 pub use nodes::registration::HeartbeatReply;
+pub use nodes::watch::{DueReports, NodeWatch};
 pub use opportunistic::NodeQueue;
 pub use opportunistic::rooms::NodeRooms;
 pub(crate) use proposals::batch::LedgerOwner;

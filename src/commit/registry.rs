@@ -9,7 +9,7 @@ use crate::id::{AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, Partiti
 
 /// Names of hosts, partitions, queues, applications and nodes.
 #[derive(Clone, Debug)]
-pub(super) struct Registry {
+pub(crate) struct Registry {
     /// Hosts, racks and `*`.
     places: Map<Arc<str>, NameId>,
     partitions: BTreeMap<Arc<str>, PartitionId>,
@@ -88,7 +88,7 @@ impl Registry {
     }
 
     /// Whether a name stands for several queues.
-    pub(super) fn is_ambiguous(&self, name: &str) -> bool {
+    pub(crate) fn is_ambiguous(&self, name: &str) -> bool {
         let full = name.contains('.') || self.queues.contains_key(name);
         !full && self.queues_named(name).nth(1).is_some()
     }
@@ -125,7 +125,7 @@ impl Registry {
     }
 
     /// The first applications behind an id, ascending.
-    pub(super) fn apps_behind(
+    pub(crate) fn apps_behind(
         &self,
         behind: Option<ApplicationId>,
         most: usize,
@@ -138,7 +138,7 @@ impl Registry {
     }
 
     /// The first nodes behind a name, ascending.
-    pub(super) fn nodes_behind(
+    pub(crate) fn nodes_behind(
         &self,
         behind: Option<&NodeName>,
         most: usize,

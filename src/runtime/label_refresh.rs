@@ -57,9 +57,9 @@ impl LabelRefresh {
         settings: TreeSettings,
     ) -> Result<(), RefreshError> {
         let ledger = engine.ledger();
-        ledger.check_labels(&self.labels)?;
+        ledger.labels().check(&self.labels)?;
         ledger.check_refresh(&settings)?;
-        let beside = ledger.labels_beside(&self.labels);
+        let beside = ledger.labels().beside(&self.labels);
         self.removing = beside.iter().map(|name| RemoveLabel::of(name)).collect();
         for label in &self.labels {
             engine.add_label(label);

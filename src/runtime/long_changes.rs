@@ -232,7 +232,7 @@ impl RemoveLabel {
     ) -> Option<Result<(), NodeError>> {
         let left = match &mut self.left {
             Some(left) => left,
-            None => match engine.ledger().nodes_with_label(&self.label) {
+            None => match engine.ledger().labels().nodes_with(&self.label) {
                 Ok(nodes) => self.left.insert(nodes),
                 Err(error) => return Some(Err(error)),
             },
@@ -244,7 +244,7 @@ impl RemoveLabel {
             let ledger = engine.ledger();
             let moves = ledger.containers_on(&node) + ledger.state().queues.len();
             *budget = budget.saturating_sub(1 + moves);
-            if ledger.has_label(&node, &self.label) {
+            if ledger.labels().has(&node, &self.label) {
                 // A node that has the label is registered, and the cluster knows the default one.
                 let _ = engine.relabel_node(&node, "");
             }

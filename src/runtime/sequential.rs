@@ -56,7 +56,7 @@ impl LedgerOwner for Sequential {
     /// The ledger, for a committer that gets decisions from elsewhere.
     fn ledger_mut(&mut self) -> &mut Ledger {
         self.orders.share();
-        self.ledger.note_due_nodes(false);
+        self.ledger.node_watch().end_reports();
         self.note_nodes();
         &mut self.ledger
     }
@@ -338,7 +338,7 @@ impl Sequential {
 
     /// Notes a report that may change more than which containers were launched.
     fn note_report(&mut self, slot: NodeSlot) {
-        if self.ledger.report_ends(slot) {
+        if self.ledger.due_reports().ends(slot) {
             self.note_change();
         }
     }

@@ -505,7 +505,7 @@ fn a_refresh_that_takes_a_label_away_from_many_nodes() {
     let mut whole = with_label();
     whole.reconfigure_with_labels(settings(), &labels).unwrap();
     assert_eq!(StateView::of(desk.ledger()), StateView::of(whole.ledger()));
-    let known = desk.ledger().labels_beside(&[]);
+    let known = desk.ledger().labels().beside(&[]);
     assert_eq!(known, ["ssd"]);
 }
 

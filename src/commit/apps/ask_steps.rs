@@ -15,15 +15,18 @@ use std::sync::Arc;
 use super::ask_error::{AskError, MAX_ASKS};
 use super::ask_order::AskOrder;
 use super::budget::take;
-use super::checks::{CheckedRequest, check_place};
+use super::checks::{CheckedRequest, Checks, check_place};
 use super::updates::UpdateProgress;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::containers::store::READ_AHEAD;
+use crate::commit::leaves::Leaves;
 use crate::commit::leaves::demand::{Checked, CheckedAsks, ask_at_places, check_key};
 use crate::commit::ledger::Ledger;
+use crate::commit::registry::Registry;
 use crate::id::{AppSlot, ApplicationId, NameId, QueueSlot, SchedulerKey};
-use crate::queue::{AskCall, AskReply, EndCause, PlaceAsk};
+use crate::queue::{App, AskCall, AskReply, EndCause, PlaceAsk};
 use crate::resource::ResourceVector;
+use crate::snapshot::State;
 
 /// What is done next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,6 +95,141 @@ impl AskProgress {
     fn go_to(&mut self, step: AskStep) {
         (self.step, self.done) = (step, 0);
     }
+
+    /// Checks asks, then requests, then places not to use.
+    fn check_asks(
+        &mut self,
+        checks: Checks<'_>,
+        (app, call): (AppSlot, &AskCall),
+        budget: &mut usize,
+    ) -> Result<(), AskError> {
+        let (asks, requests) = (&call.asks, &call.constrained);
+        let (added, removed) = (&call.blacklist_add, &call.blacklist_remove);
+        let all = asks.len() + requests.len() + added.len() + removed.len();
+        for at in take(&mut self.done, all, budget) {
+            if let Some(ask) = asks.get(at) {
+                let default = self.default.as_deref();
+                let checked = checks.checked(self.queue, ask, default, &self.largest)?;
+                self.checked.push(checked);
+            } else if let Some(request) = requests.get(at - asks.len()) {
+                let checked = checks.check_constrained(app, request)?;
+                self.requests.push(checked);
+            } else {
+                let at = at - asks.len() - requests.len();
+                check_place(added.get(at).unwrap_or_else(|| &removed[at - added.len()]))?;
+            }
+        }
+        if self.done == all {
+            self.go_to(AskStep::Intern);
+        }
+        Ok(())
+    }
+
+    /// Only names of a call that is carried out are remembered.
+    fn intern_places(&mut self, registry: &mut Registry, call: &AskCall, budget: &mut usize) {
+        for at in take(&mut self.done, call.asks.len(), budget) {
+            let place = registry.intern(&call.asks[at].place);
+            self.checked[at].ask.place = place;
+        }
+        if self.done == call.asks.len() {
+            self.go_to(AskStep::Update);
+        }
+    }
+
+    /// Makes room for new keys. Those that others add or forget between two parts get or lose their entry by that.
+    ///
+    /// Cost: a search for each key; one move of all entries where there are old and new ones.
+    fn add_ask_keys(&mut self, row: &mut App, budget: &mut usize) {
+        let Some(several) = &mut self.order.several else {
+            self.go_to(AskStep::Asks);
+            return;
+        };
+        let entries = &mut several.entries;
+        if self.done == 0 && !entries.is_empty() && row.take_entries(entries) {
+            self.go_to(AskStep::Asks);
+            return;
+        }
+        let all = several.keys.len();
+        let range = take(&mut self.done, all, budget);
+        self.new_keys.extend(row.missing(&several.keys[range]));
+        if self.done == all {
+            let new = std::mem::take(&mut self.new_keys);
+            if !new.is_empty() {
+                row.add_keys(new);
+            }
+            self.go_to(AskStep::Asks);
+        }
+    }
+
+    /// Takes over asks; whether one was for `*` decides about the requests that follow. A key that belongs to a
+    /// scheduling request ends the call: what came before stays.
+    // As AppSchedulingInfo.updateResourceRequests with SingleConstraintAppPlacementAllocator.
+    fn take_over_asks(
+        &mut self,
+        (state, leaves): (&mut State, &mut Leaves),
+        app: AppSlot,
+        budget: &mut usize,
+    ) -> Result<(), AskError> {
+        let all = self.order.positions.len();
+        let mut range = take(&mut self.done, all, budget);
+        let asks = &self.checked;
+        let at = |at: usize| &asks[self.order.positions[at] as usize];
+        let mut places: Vec<PlaceAsk> = Vec::new();
+        while let Some(position) = range.next() {
+            let Checked { key, ask } = at(position).clone();
+            if let Err(error) = check_key(state, app, key) {
+                let keys = self.order.keys().iter().copied();
+                state.apps[app].remove_unused(keys);
+                return Err(error);
+            }
+            if ask.place == NameId::ANY {
+                self.changed = true;
+                leaves.ask_anywhere(state, app, key, ask);
+                continue;
+            }
+            places.push(ask);
+            let next = range.clone().next().map(at);
+            if next.is_none_or(|next| next.key != key || next.ask.place == NameId::ANY) {
+                ask_at_places(state, app, key, std::mem::take(&mut places));
+            }
+        }
+        if self.done == all {
+            self.go_to(AskStep::Requests);
+        }
+        Ok(())
+    }
+
+    /// Follows the lists of places not to use.
+    ///
+    /// Cost: that of the new names, and one move of the list for each step.
+    fn update_blacklist(
+        &mut self,
+        registry: &mut Registry,
+        row: &mut App,
+        call: &AskCall,
+        budget: &mut usize,
+    ) {
+        let (added, removed) = (&call.blacklist_add, &call.blacklist_remove);
+        let all = added.len() + removed.len();
+        let (mut more, mut fewer) = (Vec::new(), Vec::new());
+        for at in take(&mut self.done, all, budget) {
+            match at.checked_sub(added.len()) {
+                None => more.push(registry.intern(&added[at])),
+                Some(at) => fewer.push(registry.intern(&removed[at])),
+            }
+        }
+        if !more.is_empty() || !fewer.is_empty() {
+            let blacklist = &mut row.blacklist;
+            blacklist.extend(more);
+            blacklist.sort();
+            blacklist.dedup();
+            fewer.sort_unstable();
+            blacklist.retain(|name| fewer.binary_search(name).is_err());
+        }
+        if self.done == all {
+            self.go_to(AskStep::Opportunistic);
+        }
+    }
 }
 
 impl Ledger {
@@ -148,10 +286,10 @@ impl Ledger {
         budget: &mut usize,
     ) -> Result<bool, AskError> {
         if progress.step == AskStep::Check {
-            self.check_asks(call, progress, budget, app)?;
+            progress.check_asks(self.checks(), (app, call), budget)?;
         }
         if progress.step == AskStep::Intern {
-            self.intern_places(call, progress, budget);
+            progress.intern_places(&mut self.registry, call, budget);
         }
         if progress.step == AskStep::Update {
             self.update_containers(app, call, progress, reply, budget);
@@ -163,13 +301,15 @@ impl Ledger {
             self.prepare_asks(app, progress, budget);
         }
         if progress.step == AskStep::Asks {
-            self.take_over_asks(app, progress, budget)?;
+            let rows = (&mut self.state, &mut self.leaves);
+            progress.take_over_asks(rows, app, budget)?;
         }
         if progress.step == AskStep::Requests {
             self.take_over_requests(app, progress, budget)?;
         }
         if progress.step == AskStep::Shun {
-            self.update_blacklist(app, call, progress, budget);
+            let row = &mut self.state.apps[app];
+            progress.update_blacklist(&mut self.registry, row, call, budget);
         }
         if progress.step == AskStep::Opportunistic && self.place_opportunistic(app, budget) {
             progress.go_to(AskStep::HandOver);
@@ -217,48 +357,6 @@ impl Ledger {
         progress.checked.reserve(call.asks.len());
         progress.go_to(AskStep::Check);
         Ok(())
-    }
-
-    /// Checks asks, then requests, then places not to use.
-    fn check_asks(
-        &self,
-        call: &AskCall,
-        progress: &mut AskProgress,
-        budget: &mut usize,
-        app: AppSlot,
-    ) -> Result<(), AskError> {
-        let (asks, requests) = (&call.asks, &call.constrained);
-        let (added, removed) = (&call.blacklist_add, &call.blacklist_remove);
-        let all = asks.len() + requests.len() + added.len() + removed.len();
-        for at in take(&mut progress.done, all, budget) {
-            if let Some(ask) = asks.get(at) {
-                let default = progress.default.as_deref();
-                let checks = self.checks();
-                let checked = checks.checked(progress.queue, ask, default, &progress.largest)?;
-                progress.checked.push(checked);
-            } else if let Some(request) = requests.get(at - asks.len()) {
-                let checked = self.checks().check_constrained(app, request)?;
-                progress.requests.push(checked);
-            } else {
-                let at = at - asks.len() - requests.len();
-                check_place(added.get(at).unwrap_or_else(|| &removed[at - added.len()]))?;
-            }
-        }
-        if progress.done == all {
-            progress.go_to(AskStep::Intern);
-        }
-        Ok(())
-    }
-
-    /// Only names of a call that is carried out are remembered.
-    fn intern_places(&mut self, call: &AskCall, progress: &mut AskProgress, budget: &mut usize) {
-        for at in take(&mut progress.done, call.asks.len(), budget) {
-            let place = self.registry.intern(&call.asks[at].place);
-            progress.checked[at].ask.place = place;
-        }
-        if progress.done == call.asks.len() {
-            progress.go_to(AskStep::Update);
-        }
     }
 
     /// Takes over changes of containers.
@@ -322,71 +420,7 @@ impl Ledger {
             self.correct(app, &mut progress.checked);
             progress.go_to(AskStep::Keys);
         }
-        self.add_ask_keys(app, progress, budget);
-    }
-
-    /// Makes room for new keys. Those that others add or forget between two parts get or lose their entry by that.
-    ///
-    /// Cost: a search for each key; one move of all entries where there are old and new ones.
-    fn add_ask_keys(&mut self, app: AppSlot, progress: &mut AskProgress, budget: &mut usize) {
-        let Some(several) = &mut progress.order.several else {
-            progress.go_to(AskStep::Asks);
-            return;
-        };
-        let entries = &mut several.entries;
-        if progress.done == 0 && !entries.is_empty() && self.state.apps[app].take_entries(entries) {
-            progress.go_to(AskStep::Asks);
-            return;
-        }
-        let all = several.keys.len();
-        let range = take(&mut progress.done, all, budget);
-        let row = &self.state.apps[app];
-        progress.new_keys.extend(row.missing(&several.keys[range]));
-        if progress.done == all {
-            let new = std::mem::take(&mut progress.new_keys);
-            if !new.is_empty() {
-                self.state.apps[app].add_keys(new);
-            }
-            progress.go_to(AskStep::Asks);
-        }
-    }
-
-    /// Takes over asks; whether one was for `*` decides about the requests that follow. A key that belongs to a
-    /// scheduling request ends the call: what came before stays.
-    // As AppSchedulingInfo.updateResourceRequests with SingleConstraintAppPlacementAllocator.
-    fn take_over_asks(
-        &mut self,
-        app: AppSlot,
-        progress: &mut AskProgress,
-        budget: &mut usize,
-    ) -> Result<(), AskError> {
-        let all = progress.order.positions.len();
-        let mut range = take(&mut progress.done, all, budget);
-        let asks = &progress.checked;
-        let at = |at: usize| &asks[progress.order.positions[at] as usize];
-        let mut places: Vec<PlaceAsk> = Vec::new();
-        while let Some(position) = range.next() {
-            let Checked { key, ask } = at(position).clone();
-            if let Err(error) = check_key(&self.state, app, key) {
-                let keys = progress.order.keys().iter().copied();
-                self.state.apps[app].remove_unused(keys);
-                return Err(error);
-            }
-            if ask.place == NameId::ANY {
-                progress.changed = true;
-                self.leaves.ask_anywhere(&mut self.state, app, key, ask);
-                continue;
-            }
-            places.push(ask);
-            let next = range.clone().next().map(at);
-            if next.is_none_or(|next| next.key != key || next.ask.place == NameId::ANY) {
-                ask_at_places(&mut self.state, app, key, std::mem::take(&mut places));
-            }
-        }
-        if progress.done == all {
-            progress.go_to(AskStep::Requests);
-        }
-        Ok(())
+        progress.add_ask_keys(&mut self.state.apps[app], budget);
     }
 
     /// Takes over scheduling requests, if no ask for `*` was among the asks.
@@ -419,37 +453,5 @@ impl Ledger {
             progress.go_to(AskStep::Shun);
         }
         Ok(())
-    }
-
-    /// Follows the lists of places not to use.
-    ///
-    /// Cost: that of the new names, and one move of the list for each step.
-    fn update_blacklist(
-        &mut self,
-        app: AppSlot,
-        call: &AskCall,
-        progress: &mut AskProgress,
-        budget: &mut usize,
-    ) {
-        let (added, removed) = (&call.blacklist_add, &call.blacklist_remove);
-        let all = added.len() + removed.len();
-        let (mut more, mut fewer) = (Vec::new(), Vec::new());
-        for at in take(&mut progress.done, all, budget) {
-            match at.checked_sub(added.len()) {
-                None => more.push(self.registry.intern(&added[at])),
-                Some(at) => fewer.push(self.registry.intern(&removed[at])),
-            }
-        }
-        if !more.is_empty() || !fewer.is_empty() {
-            let blacklist = &mut self.state.apps[app].blacklist;
-            blacklist.extend(more);
-            blacklist.sort();
-            blacklist.dedup();
-            fewer.sort_unstable();
-            blacklist.retain(|name| fewer.binary_search(name).is_err());
-        }
-        if progress.done == all {
-            progress.go_to(AskStep::Opportunistic);
-        }
     }
 }

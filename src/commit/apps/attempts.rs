@@ -20,6 +20,7 @@ use crate::commit::outbox::FollowUpEvent;
 use crate::id::{AppSlot, ApplicationId, NameId};
 use crate::queue::{AppStage, Demand, EndCause, refresh_fair_figures};
 use crate::resource::PackedVector;
+use crate::snapshot::State;
 
 impl Ledger {
     /// The number of the attempt of an application that runs, if one does.
@@ -41,7 +42,7 @@ impl Ledger {
         }
         let (id, attempt, leaf) = (row.id, row.attempt, row.leaf);
         self.end_containers_at_end(app);
-        self.drop_asks(app);
+        drop_asks(&mut self.state, app);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.between.push(app);
         self.leaves.remove_attempt(&mut self.state, app, false);
@@ -82,18 +83,9 @@ impl Ledger {
         refresh_fair_figures(row);
         let attempt = row.attempt;
         self.masters.avoid_hosts(&mut self.state, app);
-        self.enter_attempt(app);
+        self.leaves.enter_attempt(&mut self.state, app);
         self.begin_attempt(app);
         Ok(attempt)
-    }
-
-    /// Enters an attempt in its leaf.
-    pub(super) fn enter_attempt(&mut self, app: AppSlot) {
-        self.state.apps[app].runnable = self.leaves.may_run(&self.state, app);
-        if self.state.apps[app].runnable {
-            self.leaves.count_runnable(&mut self.state, app, 1);
-        }
-        self.leaves.add_attempt(&mut self.state, app);
     }
 
     /// An attempt that entered its leaf asks for its master's container, or may ask at once without one.
@@ -142,19 +134,6 @@ impl Ledger {
         }
     }
 
-    /// Forgets everything that an application asked for.
-    pub(super) fn drop_asks(&mut self, app: AppSlot) {
-        let leaf = self.state.apps[app].leaf;
-        for asks in self.state.apps[app].take_keys() {
-            if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
-                let size = any.size.get().times(i64::from(any.count));
-                add_queue_pending(&mut self.state, leaf, asks.partition, -size);
-            }
-        }
-        let leaf = self.state.queues[leaf].as_leaf_mut();
-        leaf.dirty.retain(|&other| other != app);
-    }
-
     /// Sets the row of an application whose attempt ended. Whatever began for the attempt is refused from now on.
     fn reset_attempt(&mut self, app: AppSlot) {
         let row = &mut self.state.apps[app];
@@ -180,4 +159,17 @@ impl Ledger {
         self.clock.follow_generation(app, before);
         self.gangs.note_change();
     }
+}
+
+/// Forgets everything that an application asked for.
+pub(super) fn drop_asks(state: &mut State, app: AppSlot) {
+    let leaf = state.apps[app].leaf;
+    for asks in state.apps[app].take_keys() {
+        if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
+            let size = any.size.get().times(i64::from(any.count));
+            add_queue_pending(state, leaf, asks.partition, -size);
+        }
+    }
+    let leaf = state.queues[leaf].as_leaf_mut();
+    leaf.dirty.retain(|&other| other != app);
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::ask_error::AskError;
+use super::attempts::drop_asks;
 use super::checks::Master;
 use crate::accounting::creator_of;
 use crate::commit::ledger::Ledger;
@@ -255,37 +256,18 @@ impl Ledger {
         self.clock.start_lifetime(&self.state, app);
         self.leaves.count_keeping(&mut self.state, app, 1);
         self.masters.avoid_hosts(&mut self.state, app);
-        self.enter_attempt(app);
+        self.leaves.enter_attempt(&mut self.state, app);
         app
     }
 
     /// Creates the leaf of a submission whose queue does not exist.
     // As CapacityScheduler.getOrCreateQueueFromPlacementContext.
     pub(in crate::commit) fn create_leaf(&mut self, name: &str) -> Result<QueueSlot, SubmitError> {
-        if self.is_ambiguous(name) {
+        if self.registry.is_ambiguous(name) {
             return Err(SubmitError::AmbiguousQueue(name.to_owned()));
         }
         let created = build::create(&mut self.tree(), name);
         created.ok_or_else(|| SubmitError::UnknownQueue(name.to_owned()))
-    }
-
-    fn submission(
-        &self,
-        spec: &AppSpec,
-        leaf: QueueSlot,
-        priority: i32,
-        master: &Master,
-    ) -> Submission {
-        Submission {
-            user_name: spec.user.as_str().into(),
-            priority,
-            master_size: master.size,
-            default_partition: spec.partition.as_deref().map(Arc::from),
-            tags: spec.tags.iter().map(|tag| tag.as_str().into()).collect(),
-            node_policy: self.state.queues[leaf].settings.node_policy.clone(),
-            master_label: master.label,
-            restarts: spec.restarts,
-        }
     }
 
     fn new_app(
@@ -300,7 +282,7 @@ impl Ledger {
             attempt: self.attempts.next(spec.id),
             generation: 0,
             start: self.clock.next_start(),
-            submission: Arc::new(self.submission(spec, leaf, priority, master)),
+            submission: Arc::new(submission(&self.state, spec, leaf, priority, master)),
             user: self.leaves.user(&mut self.state, leaf, &spec.user),
             leaf,
             priority,
@@ -363,7 +345,7 @@ impl Ledger {
         let row = &mut self.state.apps[app];
         let stage = std::mem::replace(&mut row.stage, AppStage::Done);
         let (id, attempt, leaf) = (row.id, row.attempt, row.leaf);
-        self.drop_asks(app);
+        drop_asks(&mut self.state, app);
         self.leaves.count_keeping(&mut self.state, app, -1);
         if stage == AppStage::Between {
             self.leaves.leave_between(&mut self.state, app);
@@ -434,5 +416,25 @@ pub(in crate::commit) fn count_app(state: &mut State, leaf: QueueSlot, by: i32) 
             app_left(state, queue);
         }
         above = state.queues[queue].parent;
+    }
+}
+
+/// What an application was submitted with.
+fn submission(
+    state: &State,
+    spec: &AppSpec,
+    leaf: QueueSlot,
+    priority: i32,
+    master: &Master,
+) -> Submission {
+    Submission {
+        user_name: spec.user.as_str().into(),
+        priority,
+        master_size: master.size,
+        default_partition: spec.partition.as_deref().map(Arc::from),
+        tags: spec.tags.iter().map(|tag| tag.as_str().into()).collect(),
+        node_policy: state.queues[leaf].settings.node_policy.clone(),
+        master_label: master.label,
+        restarts: spec.restarts,
     }
 }

@@ -10,9 +10,11 @@ use crate::commit::containers::container::{ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::{AppEnd, Event};
 use crate::commit::ledger::Ledger;
+use crate::commit::registry::Registry;
 use crate::commit::tree::build::stop_queue;
 use crate::id::{AppSlot, ApplicationId, ContainerId, QueueSlot};
 use crate::queue::EndCause;
+use crate::snapshot::State;
 
 /// What became of the applications of a queue that were to move.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,39 +81,17 @@ impl Ledger {
         false
     }
 
-    /// A queue by name, for what is done to all of its applications.
-    fn named_leaf(&self, name: &str) -> Result<QueueSlot, SubmitError> {
-        if self.is_ambiguous(name) {
-            return Err(SubmitError::AmbiguousQueue(name.to_owned()));
-        }
-        let unknown = || SubmitError::UnknownQueue(name.to_owned());
-        self.queue(name).ok_or_else(unknown)
-    }
-
-    /// The applications of a leaf by id; none of a parent.
-    fn apps_of(&self, queue: QueueSlot) -> Vec<(ApplicationId, AppSlot)> {
-        let state = self.state();
-        let mut apps: Vec<_> = state.queues[queue]
-            .leaf
-            .iter()
-            .flat_map(|leaf| [&leaf.active, &leaf.waiting, &leaf.parked, &leaf.between])
-            .flatten()
-            .map(|&app| (state.apps[app].id, app))
-            .filter(|&(id, app)| self.app(id) == Some(app))
-            .collect();
-        apps.sort_unstable();
-        apps.dedup();
-        apps
-    }
-
     /// The applications of a leaf at this moment.
     ///
     /// # Errors
     ///
     /// When there is no such queue.
     pub fn leaf_apps(&self, queue: &str) -> Result<LeafApps, AppError> {
-        let queue = self.named_leaf(queue).map_err(AppError::Move)?;
-        let mut left: Vec<_> = self.apps_of(queue).into_iter().map(|(id, _)| id).collect();
+        let queue = named_leaf(&self.registry, queue).map_err(AppError::Move)?;
+        let mut left: Vec<_> = apps_of((&self.state, &self.registry), queue)
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect();
         left.reverse();
         let path = Arc::clone(&self.state.queues[queue].settings.path);
         Ok(LeafApps { path, left })
@@ -124,7 +104,7 @@ impl Ledger {
     /// When there is no such queue.
     pub fn leaf_apps_for(&self, from: &str, to: &str) -> Result<LeafApps, AppError> {
         let apps = self.leaf_apps(from)?;
-        self.named_leaf(to).map_err(AppError::Move)?;
+        named_leaf(&self.registry, to).map_err(AppError::Move)?;
         Ok(apps)
     }
 
@@ -179,7 +159,7 @@ impl Ledger {
     /// When there is no such queue.
     // As AbstractCSQueue.stopQueue.
     pub fn drain_queue(&mut self, queue: &str) -> Result<(), AppError> {
-        let queue = self.named_leaf(queue).map_err(AppError::Move)?;
+        let queue = named_leaf(&self.registry, queue).map_err(AppError::Move)?;
         stop_queue(&mut self.state, queue);
         Ok(())
     }
@@ -207,4 +187,28 @@ impl Ledger {
             }
         }
     }
+}
+
+/// A queue by name, for what is done to all of its applications.
+fn named_leaf(names: &Registry, name: &str) -> Result<QueueSlot, SubmitError> {
+    if names.is_ambiguous(name) {
+        return Err(SubmitError::AmbiguousQueue(name.to_owned()));
+    }
+    let unknown = || SubmitError::UnknownQueue(name.to_owned());
+    names.queue(name).ok_or_else(unknown)
+}
+
+/// The applications of a leaf by id; none of a parent.
+fn apps_of((state, names): (&State, &Registry), queue: QueueSlot) -> Vec<(ApplicationId, AppSlot)> {
+    let mut apps: Vec<_> = state.queues[queue]
+        .leaf
+        .iter()
+        .flat_map(|leaf| [&leaf.active, &leaf.waiting, &leaf.parked, &leaf.between])
+        .flatten()
+        .map(|&app| (state.apps[app].id, app))
+        .filter(|&(id, app)| names.app(id) == Some(app))
+        .collect();
+    apps.sort_unstable();
+    apps.dedup();
+    apps
 }

@@ -13,6 +13,7 @@
 use super::budget::take;
 use crate::commit::containers::container::{Container, ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
+use crate::commit::containers::store::Containers;
 use crate::commit::containers::updates::GrantedUpdate;
 use crate::commit::event::{AuxiliaryContainer, Event};
 use crate::commit::ledger::Ledger;
@@ -23,6 +24,7 @@ use crate::queue::{
     UpdateRefusal, UpdatedContainer,
 };
 use crate::resource::{PackedVector, ResourceVector};
+use crate::snapshot::State;
 
 /// Update keys that an application may have beyond those of live containers before they are looked through.
 const KEPT_KEYS: usize = 64;
@@ -62,13 +64,19 @@ impl Ledger {
     ) -> bool {
         for at in take(&mut progress.checked, updates.len(), budget) {
             let update = &updates[at];
-            match self.check_container_update(app, update, largest, &progress.containers) {
+            match check_container_update(
+                (&self.state, &self.containers),
+                app,
+                update,
+                largest,
+                &progress.containers,
+            ) {
                 Ok(Some(size)) => {
                     progress.containers.insert(update.container);
                     progress.accepted[update.change.kind() as usize].push((at, size));
                 }
                 Ok(None) => {}
-                Err(refusal) => self.refuse_update(app, update, refusal, reply),
+                Err(refusal) => refuse_update(&self.containers, app, update, refusal, reply),
             }
         }
         let all = progress.accepted.iter().map(Vec::len).sum();
@@ -76,66 +84,18 @@ impl Ledger {
             return false;
         }
         if progress.taken == 0 {
-            self.make_room_for_updates(app, updates, progress);
+            let rows = (&mut self.state, &self.containers);
+            make_room_for_updates(rows, app, updates, progress);
         }
         let range = take(&mut progress.taken, all, budget);
         let next = progress.accepted().skip(range.start).take(range.len());
         for (at, size) in next {
             let update = &updates[at];
             if let Err(refusal) = self.take_over_update(app, update, size) {
-                self.refuse_update(app, update, refusal, reply);
+                refuse_update(&self.containers, app, update, refusal, reply);
             }
         }
         progress.taken == all
-    }
-
-    /// Checks a change; the size after normalization, or nothing where the container is already as it should be.
-    // As RMServerUtils.validateAndSplitUpdateResourceRequests. Differs: a decrease never makes a container larger,
-    // and all resource types are bounded, where the reference bounds memory and vcores.
-    fn check_container_update(
-        &self,
-        app: AppSlot,
-        update: &ContainerUpdate,
-        largest: &ResourceVector,
-        others: &Set<u32>,
-    ) -> Result<Option<ResourceVector>, UpdateRefusal> {
-        let slot = self.updatable(app, update.container);
-        let slot = slot.ok_or(UpdateRefusal::InvalidContainerId)?;
-        let (container, changed) = (self.container(slot), self.containers.changed(slot));
-        if changed.version != update.version {
-            return Err(UpdateRefusal::IncorrectContainerVersionError);
-        }
-        if others.contains(&update.container) {
-            return Err(UpdateRefusal::UpdateOutstandingError);
-        }
-        let guaranteed = changed.opportunistic.is_none();
-        let (size, decreases) = match &update.change {
-            ContainerChange::Promote => {
-                return Ok(changed.opportunistic);
-            }
-            ContainerChange::Demote => return Ok(guaranteed.then(|| container.size.get())),
-            ContainerChange::Increase(size) => (size, false),
-            ContainerChange::Decrease(size) => (size, true),
-        };
-        let in_range = ResourceVector::NONE.fits_in(size) && size.fits_in(largest);
-        if !guaranteed || !in_range {
-            return Err(UpdateRefusal::ResourceOutsideAllowedRange);
-        }
-        let minimum = &self.state.minimum;
-        let size = self
-            .state
-            .calculator
-            .normalize(size, minimum, largest, minimum);
-        if decreases && !size.fits_in(&container.size.get()) {
-            return Err(UpdateRefusal::ResourceOutsideAllowedRange);
-        }
-        Ok(Some(size))
-    }
-
-    /// A live container of an application that may change.
-    fn updatable(&self, app: AppSlot, number: u32) -> Option<ContainerSlot> {
-        let slot = self.containers.live(app, number)?;
-        (!self.container(slot).is_auxiliary()).then_some(slot)
     }
 
     /// How often a container was changed.
@@ -156,57 +116,6 @@ impl Ledger {
         self.containers.changed(slot).opportunistic.is_some()
     }
 
-    fn refuse_update(
-        &self,
-        app: AppSlot,
-        update: &ContainerUpdate,
-        refusal: UpdateRefusal,
-        reply: &mut AskReply,
-    ) {
-        let slot = self.updatable(app, update.container);
-        reply.update_errors.push(UpdateError {
-            update: update.clone(),
-            refusal,
-            version: slot.map(|slot| self.container_version(slot)),
-        });
-    }
-
-    /// Makes room for the keys of promotions and increases, and drops those of containers that are gone.
-    ///
-    /// Cost: one move of all keys, and a look at each once many of them are not of live containers.
-    fn make_room_for_updates(
-        &mut self,
-        app: AppSlot,
-        updates: &[ContainerUpdate],
-        progress: &UpdateProgress,
-    ) {
-        let grow = [UpdateKind::Promote, UpdateKind::Increase];
-        let grow = grow
-            .iter()
-            .flat_map(|&kind| &progress.accepted[kind as usize]);
-        let keys: Vec<_> = grow
-            .filter_map(|&(at, _)| self.update_key(app, updates[at].container))
-            .collect();
-        let row = &mut self.state.apps[app];
-        if row.keys.len() > KEPT_KEYS + 2 * self.containers.live_of(app).count() {
-            let gone = row.keys.iter().map(|asks| asks.key);
-            let gone = gone.filter(|key| {
-                let container = key.increases();
-                container.is_some_and(|number| self.containers.live(app, number).is_none())
-            });
-            let gone: Vec<_> = gone.collect();
-            row.forget_keys(&gone);
-        }
-        row.add_keys(keys);
-    }
-
-    /// The key of the increase of a container.
-    // As SchedulerRequestKey.create.
-    fn update_key(&self, app: AppSlot, number: u32) -> Option<SchedulerKey> {
-        let slot = self.containers.live(app, number)?;
-        Some(self.container(slot).key.increasing(number))
-    }
-
     /// Takes over a change that passed the checks.
     // Differs where a change was granted that the application has not fetched: the reference counts twice what an
     // increase adds, and fails at a decrease.
@@ -217,7 +126,7 @@ impl Ledger {
         size: ResourceVector,
     ) -> Result<(), UpdateRefusal> {
         let number = update.container;
-        let Some(slot) = self.updatable(app, number) else {
+        let Some(slot) = self.containers.updatable(app, number) else {
             return Err(UpdateRefusal::InvalidContainerId);
         };
         if self.containers.has_update(app, number) {
@@ -284,40 +193,8 @@ impl Ledger {
         change: (UpdateKind, Option<ResourceVector>),
     ) {
         self.leaves.withdraw_one(&mut self.state, app, key);
-        self.add_shrinking(app, of, key, change);
-    }
-
-    /// Adds the auxiliary container of a decrease or demotion. It takes nothing until that is handed out.
-    // As AbstractYarnScheduler.createDecreasedRMContainer and createDemotedRMContainer.
-    fn add_shrinking(
-        &mut self,
-        app: AppSlot,
-        of: ContainerSlot,
-        key: SchedulerKey,
-        (kind, target): (UpdateKind, Option<ResourceVector>),
-    ) {
-        let row = &mut self.state.apps[app];
-        let number = row.take_number();
-        let (id, stamp) = (row.container(number), self.containers.next_stamp());
-        let stamps = (stamp, self.clock.now_ms());
-        let shrinks = self.containers.get(of);
-        let (number, place) = (shrinks.id.number, (shrinks.node, PackedVector::default()));
-        let auxiliary = Container {
-            state: ContainerState::Allocated,
-            on_node: true,
-            requested_partition: shrinks.requested_partition,
-            borrowed: shrinks.borrowed,
-            fetch_order: shrinks.fetch_order,
-            ..Container::waiting(id, (app, key), place, stamps)
-        };
-        self.state.nodes[auxiliary.node].containers += 1;
-        let update = GrantedUpdate {
-            number,
-            auxiliary: self.containers.store(|| auxiliary),
-            kind: Some(kind),
-            target: target.map(Into::into),
-        };
-        self.containers.list_update(app, update);
+        let rows = (&mut self.state, &mut self.containers);
+        add_shrinking(rows, (app, self.clock.now_ms()), of, key, change);
     }
 
     /// Hands granted changes over, at most so many; what changed. Auxiliary containers end after the call.
@@ -348,7 +225,7 @@ impl Ledger {
     /// container is gone.
     // As ContainerUpdateContext.swapContainer.
     fn exchange(&mut self, app: AppSlot, update: &GrantedUpdate) -> Option<UpdatedContainer> {
-        let (kind, slot) = (update.kind?, self.updatable(app, update.number)?);
+        let (kind, slot) = (update.kind?, self.containers.updatable(app, update.number)?);
         let held = self.container(slot).size.get();
         let auxiliary = self.container(update.auxiliary);
         let (granted, auxiliary_id) = (auxiliary.size.get(), auxiliary.id);
@@ -382,25 +259,9 @@ impl Ledger {
             id: auxiliary_id,
             size: rest,
         };
-        self.push_updated(&updated, charged, auxiliary);
+        let event = updated_event(&updated, charged, auxiliary);
+        self.outbox.push(event);
         Some(updated)
-    }
-
-    fn push_updated(
-        &mut self,
-        updated: &UpdatedContainer,
-        charged: ResourceVector,
-        auxiliary: AuxiliaryContainer,
-    ) {
-        self.outbox.push(Event::Updated {
-            container: updated.container,
-            node: updated.node.clone(),
-            kind: updated.kind,
-            size: updated.size,
-            charged: Box::new(charged),
-            version: updated.version,
-            auxiliary: Box::new(auxiliary),
-        });
     }
 
     /// Ends the auxiliary container of a change that was handed out, unless it ended before.
@@ -413,5 +274,140 @@ impl Ledger {
                 self.follow_demotion(app, of);
             }
         }
+    }
+}
+
+/// Checks a change; the size after normalization, or nothing where the container is already as it should be.
+// As RMServerUtils.validateAndSplitUpdateResourceRequests. Differs: a decrease never makes a container larger,
+// and all resource types are bounded, where the reference bounds memory and vcores.
+fn check_container_update(
+    (state, containers): (&State, &Containers),
+    app: AppSlot,
+    update: &ContainerUpdate,
+    largest: &ResourceVector,
+    others: &Set<u32>,
+) -> Result<Option<ResourceVector>, UpdateRefusal> {
+    let slot = containers.updatable(app, update.container);
+    let slot = slot.ok_or(UpdateRefusal::InvalidContainerId)?;
+    let (container, changed) = (containers.get(slot), containers.changed(slot));
+    if changed.version != update.version {
+        return Err(UpdateRefusal::IncorrectContainerVersionError);
+    }
+    if others.contains(&update.container) {
+        return Err(UpdateRefusal::UpdateOutstandingError);
+    }
+    let guaranteed = changed.opportunistic.is_none();
+    let (size, decreases) = match &update.change {
+        ContainerChange::Promote => {
+            return Ok(changed.opportunistic);
+        }
+        ContainerChange::Demote => return Ok(guaranteed.then(|| container.size.get())),
+        ContainerChange::Increase(size) => (size, false),
+        ContainerChange::Decrease(size) => (size, true),
+    };
+    let in_range = ResourceVector::NONE.fits_in(size) && size.fits_in(largest);
+    if !guaranteed || !in_range {
+        return Err(UpdateRefusal::ResourceOutsideAllowedRange);
+    }
+    let minimum = &state.minimum;
+    let size = state.calculator.normalize(size, minimum, largest, minimum);
+    if decreases && !size.fits_in(&container.size.get()) {
+        return Err(UpdateRefusal::ResourceOutsideAllowedRange);
+    }
+    Ok(Some(size))
+}
+
+/// Notes in an answer that a change is refused.
+fn refuse_update(
+    containers: &Containers,
+    app: AppSlot,
+    update: &ContainerUpdate,
+    refusal: UpdateRefusal,
+    reply: &mut AskReply,
+) {
+    let slot = containers.updatable(app, update.container);
+    reply.update_errors.push(UpdateError {
+        update: update.clone(),
+        refusal,
+        version: slot.map(|slot| containers.changed(slot).version),
+    });
+}
+
+/// Makes room for the keys of promotions and increases, and drops those of containers that are gone.
+///
+/// Cost: one move of all keys, and a look at each once many of them are not of live containers.
+fn make_room_for_updates(
+    (state, containers): (&mut State, &Containers),
+    app: AppSlot,
+    updates: &[ContainerUpdate],
+    progress: &UpdateProgress,
+) {
+    let grow = [UpdateKind::Promote, UpdateKind::Increase];
+    let grow = grow
+        .iter()
+        .flat_map(|&kind| &progress.accepted[kind as usize]);
+    let keys: Vec<_> = grow
+        .filter_map(|&(at, _)| containers.update_key(app, updates[at].container))
+        .collect();
+    let row = &mut state.apps[app];
+    if row.keys.len() > KEPT_KEYS + 2 * containers.live_of(app).count() {
+        let gone = row.keys.iter().map(|asks| asks.key);
+        let gone = gone.filter(|key| {
+            let container = key.increases();
+            container.is_some_and(|number| containers.live(app, number).is_none())
+        });
+        let gone: Vec<_> = gone.collect();
+        row.forget_keys(&gone);
+    }
+    row.add_keys(keys);
+}
+
+/// Adds the auxiliary container of a decrease or demotion. It takes nothing until that is handed out.
+// As AbstractYarnScheduler.createDecreasedRMContainer and createDemotedRMContainer.
+fn add_shrinking(
+    (state, containers): (&mut State, &mut Containers),
+    (app, now_ms): (AppSlot, u64),
+    of: ContainerSlot,
+    key: SchedulerKey,
+    (kind, target): (UpdateKind, Option<ResourceVector>),
+) {
+    let row = &mut state.apps[app];
+    let number = row.take_number();
+    let (id, stamp) = (row.container(number), containers.next_stamp());
+    let stamps = (stamp, now_ms);
+    let shrinks = containers.get(of);
+    let (number, place) = (shrinks.id.number, (shrinks.node, PackedVector::default()));
+    let auxiliary = Container {
+        state: ContainerState::Allocated,
+        on_node: true,
+        requested_partition: shrinks.requested_partition,
+        borrowed: shrinks.borrowed,
+        fetch_order: shrinks.fetch_order,
+        ..Container::waiting(id, (app, key), place, stamps)
+    };
+    state.nodes[auxiliary.node].containers += 1;
+    let update = GrantedUpdate {
+        number,
+        auxiliary: containers.store(|| auxiliary),
+        kind: Some(kind),
+        target: target.map(Into::into),
+    };
+    containers.list_update(app, update);
+}
+
+/// The event of a change that was handed over.
+fn updated_event(
+    updated: &UpdatedContainer,
+    charged: ResourceVector,
+    auxiliary: AuxiliaryContainer,
+) -> Event {
+    Event::Updated {
+        container: updated.container,
+        node: updated.node.clone(),
+        kind: updated.kind,
+        size: updated.size,
+        charged: Box::new(charged),
+        version: updated.version,
+        auxiliary: Box::new(auxiliary),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
-use super::container::ContainerState;
+use super::container::{Container, ContainerState};
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::{Ending, Event, UnreserveReason};
@@ -118,20 +118,9 @@ impl Ledger {
             self.outbox.follow_up(FollowUpEvent::Finished(slot, cause));
         }
         self.containers.note_ended(slot);
-        self.push_ended(slot, cause);
+        let event = ended_event(&self.state, self.containers.get(slot), cause);
+        self.outbox.push(event);
         true
-    }
-
-    fn push_ended(&mut self, slot: ContainerSlot, cause: EndCause) {
-        let container = self.container(slot);
-        let ended = Event::Ended {
-            container: container.id,
-            node: self.state.nodes[container.node].name.clone(),
-            size: container.size.get(),
-            ending: Ending::of(cause),
-            cause,
-        };
-        self.outbox.push(ended);
     }
 
     /// Frees the space of a container on its node.
@@ -164,5 +153,16 @@ fn mark_ended_killable(state: &mut State, node: NodeSlot, id: ContainerId) {
         if killable.container == id {
             killable.ended = true;
         }
+    }
+}
+
+/// The event of a container that ended.
+fn ended_event(state: &State, container: &Container, cause: EndCause) -> Event {
+    Event::Ended {
+        container: container.id,
+        node: state.nodes[container.node].name.clone(),
+        size: container.size.get(),
+        ending: Ending::of(cause),
+        cause,
     }
 }

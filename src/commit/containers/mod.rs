@@ -25,6 +25,7 @@ pub(super) mod ending;
 pub(super) mod hand_out;
 pub(super) mod live;
 pub(super) mod live_numbers;
+mod named;
 pub(super) mod of_apps;
 mod on_nodes;
 pub(super) mod preempt;

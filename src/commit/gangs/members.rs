@@ -2,6 +2,7 @@
 //!
 //! Tests: `tests/preemption/gangs.rs`.
 
+use super::Gangs;
 use super::placed::PlacedGang;
 use crate::commit::ledger::Ledger;
 use crate::id::ContainerId;
@@ -14,24 +15,16 @@ impl Ledger {
         let members = gangs.map(|gang| gang.members.as_slice());
         members.filter(|members| members.iter().all(|&id| self.live_container(id).is_some()))
     }
+}
 
+impl Gangs {
     /// Notes a gang that was placed. Once there are twice as many as were whole, those that are not are forgotten.
-    pub(super) fn add_placed_gang(&mut self, gang: PlacedGang) {
-        self.gangs.placed.push(gang);
-        if self.gangs.placed.len() > self.gangs.most_placed {
-            self.forget_broken_gangs();
-            self.gangs.most_placed = 2 * self.gangs.placed.len();
+    pub(super) fn add_placed(&mut self, gang: PlacedGang, is_whole: impl Fn(&PlacedGang) -> bool) {
+        self.placed.push(gang);
+        if self.placed.len() > self.most_placed {
+            // Those that lost a member, or whose application ended.
+            self.placed.retain(is_whole);
+            self.most_placed = 2 * self.placed.len();
         }
-    }
-
-    /// Forgets placed gangs that lost a member, or whose application ended.
-    fn forget_broken_gangs(&mut self) {
-        let mut placed = std::mem::take(&mut self.gangs.placed);
-        placed.retain(|gang| {
-            let row = &self.state.apps[gang.app];
-            let lives = |&id: &ContainerId| self.live_container(id).is_some();
-            row.generation == gang.generation && gang.members.iter().all(lives)
-        });
-        self.gangs.placed = placed;
     }
 }

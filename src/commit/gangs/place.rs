@@ -10,7 +10,7 @@ use super::waiting::WaitingGang;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::event::GangStep;
 use crate::commit::ledger::Ledger;
-use crate::id::NameId;
+use crate::id::{ContainerId, NameId};
 use crate::proposer::Proposal;
 use crate::queue::{GangWait, PlaceAsk};
 use crate::sync::{Mutant, injected};
@@ -48,7 +48,12 @@ impl Ledger {
         self.apply_gang(gang, &places(sites, room, gang.minimum));
         let members = self.outbox.allocated_since(events).collect();
         let placed = PlacedGang::new(gang.slot, gang.generation, members);
-        self.add_placed_gang(placed);
+        let (state, containers, names) = (&self.state, &self.containers, &self.registry);
+        self.gangs.add_placed(placed, |gang| {
+            let lives = |&id: &ContainerId| containers.by_name(names, id).is_some();
+            let kept = state.apps[gang.app].generation == gang.generation;
+            kept && gang.members.iter().all(lives)
+        });
         let waited_ms = self.clock.now_ms().saturating_sub(gang.asked_ms);
         self.outbox.push(gang.event(GangStep::Placed { waited_ms }));
         Ok(())

@@ -9,6 +9,15 @@ use crate::queue::AppStage;
 use crate::snapshot::State;
 
 impl Leaves {
+    /// Enters an attempt in its leaf.
+    pub(in crate::commit) fn enter_attempt(&mut self, state: &mut State, app: AppSlot) {
+        state.apps[app].runnable = self.may_run(state, app);
+        if state.apps[app].runnable {
+            self.count_runnable(state, app, 1);
+        }
+        self.add_attempt(state, app);
+    }
+
     /// Enters an application in its leaf: parked, or waiting for room for its master.
     pub(in crate::commit) fn add_attempt(&mut self, state: &mut State, app: AppSlot) {
         let row = &state.apps[app];

@@ -3,8 +3,8 @@
 //! Tests: `tests/commit/operations.rs`.
 
 use super::description::{attributes_of, check_rack};
+use super::known_labels::{check_total, registered};
 use super::node_error::NodeError;
-use super::registration::{check_total, known_label, registered};
 use crate::cluster::NodeState;
 use crate::commit::ledger::Ledger;
 use crate::id::NodeName;
@@ -80,7 +80,8 @@ impl Ledger {
         let slot = registered(&self.registry, &spec.name)?;
         check_rack(&spec.rack)?;
         let attributes = attributes_of(spec)?;
-        self.check_update(&spec.name, &spec.total, &spec.partition)?;
+        self.labels()
+            .check_node(&spec.name, &spec.total, &spec.partition)?;
         let row = &mut self.state.nodes[slot];
         row.state = NodeState::Running;
         row.enforced = false;
@@ -102,21 +103,8 @@ impl Ledger {
         total: ResourceVector,
         label: &str,
     ) -> Result<(), NodeError> {
-        self.check_update(name, &total, label)?;
+        self.labels().check_node(name, &total, label)?;
         self.resize_node(name, total)?;
         self.relabel_node(name, label)
-    }
-
-    fn check_update(
-        &self,
-        name: &NodeName,
-        total: &ResourceVector,
-        label: &str,
-    ) -> Result<(), NodeError> {
-        let slot = registered(&self.registry, name)?;
-        let total = self.state.calculator.known(total);
-        check_total(&self.state, &total, &self.state.nodes[slot].total.get())?;
-        known_label(&self.registry, &self.state, label)?;
-        Ok(())
     }
 }

@@ -3,7 +3,9 @@
 //! Tests: `tests/inputs/requests.rs`.
 
 use super::description::{attributes_of, check_rack};
+use super::known_labels::{check_total, known_label, registered};
 use super::node_error::NodeError;
+use super::overcommit::kill_overcommitted;
 use crate::cluster::{AttributeMapping, Attributes, Node, NodeState, map_attributes};
 use crate::commit::containers::container::{Container, ContainerState};
 use crate::commit::containers::slot::ContainerSlot;
@@ -11,9 +13,9 @@ use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::registry::Registry;
 use crate::commit::tree::capacity::update_cluster;
-use crate::id::{ContainerId, NodeName, NodeSlot, PartitionId, Set};
+use crate::id::{ContainerId, NodeName, NodeSlot, PartitionId};
 use crate::queue::{EndCause, NodeReport, NodeSpec};
-use crate::resource::{MAX_VALUE, PackedVector, ResourceVector};
+use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 use crate::sync::{Mutant, injected};
 
@@ -81,7 +83,7 @@ impl Ledger {
         check_rack(&spec.rack)?;
         let mut node = Node {
             attributes: attributes_of(spec)?,
-            ..self.node_of(spec, partition, total)
+            ..node_of(&mut self.registry, spec, partition, total)
         };
         node.labelled |= self.history.was_labelled(&spec.name);
         let departed = self.history.come_back(&spec.name);
@@ -106,30 +108,6 @@ impl Ledger {
         self.state.partitions[partition].enter(slot);
         self.opportunistic.enter_node(&self.state, slot);
         Ok(slot)
-    }
-
-    /// The row of a node that registers in a partition.
-    fn node_of(&mut self, spec: &NodeSpec, partition: PartitionId, total: ResourceVector) -> Node {
-        Node {
-            host: self.registry.intern(spec.name.host()),
-            rack: self.registry.intern(&spec.rack),
-            java_hash: spec.name.java_hash(),
-            name: spec.name.clone(),
-            incarnation: 0,
-            partition,
-            state: NodeState::Running,
-            total: total.into(),
-            allocated: PackedVector::default(),
-            free: total.into(),
-            reserved: None,
-            killable: Vec::new(),
-            containers: 0,
-            labelled: partition != PartitionId::DEFAULT,
-            default_listed: partition == PartitionId::DEFAULT,
-            attributes: Attributes::new(),
-            tags: Vec::new(),
-            enforced: false,
-        }
     }
 
     /// Removes a lost node: its containers are killed in ascending order, then its reservation is
@@ -281,7 +259,7 @@ impl Ledger {
             self.follow_report(slot);
             return HeartbeatReply::default();
         }
-        let unknown = self.unknown_in(slot, report);
+        let unknown = self.containers.unknown_in(slot, report);
         let reply = self.take_due_reports(slot, report);
         self.follow_report(slot);
         HeartbeatReply { unknown, ..reply }
@@ -298,7 +276,7 @@ impl Ledger {
                 .follow_up(FollowUpEvent::NodeTotal(slot, row.incarnation, total));
         }
         if enforced {
-            self.kill_overcommitted(slot);
+            kill_overcommitted(&self.containers, &self.state, &mut self.outbox, slot);
         }
         if !self.opportunistic.is_off() {
             self.settle_node_queue(slot);
@@ -346,30 +324,10 @@ impl Ledger {
         reply
     }
 
-    /// Containers that a report names though the node has none of that id.
-    fn unknown_in(&self, node: NodeSlot, report: &NodeReport) -> Vec<ContainerId> {
-        let NodeReport::Exactly { launched, exited } = report else {
-            return Vec::new();
-        };
-        if launched.is_empty() && exited.is_empty() {
-            return Vec::new();
-        }
-        let placed = self.containers.placed_on(node).iter();
-        let placed: Set<_> = placed.map(|&slot| self.container(slot).id).collect();
-        let said = launched.iter().chain(exited).copied();
-        let mut unknown: Vec<_> = said.filter(|id| !placed.contains(id)).collect();
-        unknown.sort_unstable();
-        unknown.dedup();
-        unknown
-    }
-
     /// A live container by id, reservations excluded.
     #[must_use]
     pub fn live_container(&self, id: ContainerId) -> Option<ContainerSlot> {
-        let app = self.app(id.app)?;
-        let live = self.containers.live(app, id.number);
-        // A late report about an earlier attempt may name the number of another container.
-        live.filter(|&slot| self.container(slot).id == id)
+        self.containers.by_name(&self.registry, id)
     }
 
     /// Live containers of an application, by number.
@@ -406,37 +364,36 @@ impl Ledger {
     }
 }
 
-pub(super) fn registered(registry: &Registry, name: &NodeName) -> Result<NodeSlot, NodeError> {
-    registry
-        .node(name)
-        .ok_or_else(|| NodeError::Unknown(name.clone()))
-}
-
-pub(super) fn known_label(
-    registry: &Registry,
-    state: &State,
-    label: &str,
-) -> Result<PartitionId, NodeError> {
-    registry
-        .partition(label)
-        .filter(|&id| state.partitions[id].exists)
-        .ok_or_else(|| NodeError::Label(label.to_owned()))
-}
-
 pub(in crate::commit) fn is_registered(state: &State, node: NodeSlot, incarnation: u32) -> bool {
     let row = &state.nodes[node];
     row.incarnation == incarnation && row.state != NodeState::Lost
 }
 
-/// Checks a node's new total, with the cluster's as it would be then.
-pub(super) fn check_total(
-    state: &State,
-    total: &ResourceVector,
-    before: &ResourceVector,
-) -> Result<(), NodeError> {
-    let largest = ResourceVector::build(|_| MAX_VALUE);
-    let valid = ResourceVector::NONE.fits_in(total)
-        && total.fits_in(&largest)
-        && (state.cluster - *before + *total).fits_in(&largest);
-    valid.then_some(()).ok_or(NodeError::Total(*total))
+/// The row of a node that registers in a partition.
+fn node_of(
+    registry: &mut Registry,
+    spec: &NodeSpec,
+    partition: PartitionId,
+    total: ResourceVector,
+) -> Node {
+    Node {
+        host: registry.intern(spec.name.host()),
+        rack: registry.intern(&spec.rack),
+        java_hash: spec.name.java_hash(),
+        name: spec.name.clone(),
+        incarnation: 0,
+        partition,
+        state: NodeState::Running,
+        total: total.into(),
+        allocated: PackedVector::default(),
+        free: total.into(),
+        reserved: None,
+        killable: Vec::new(),
+        containers: 0,
+        labelled: partition != PartitionId::DEFAULT,
+        default_listed: partition == PartitionId::DEFAULT,
+        attributes: Attributes::new(),
+        tags: Vec::new(),
+        enforced: false,
+    }
 }

@@ -192,9 +192,9 @@ impl<T: LedgerOwner> Unsettled<T> {
         self.owner.ledger().state().rows_to_copy()
     }
 
-    /// As [`Ledger::copy_ahead`].
+    /// As [`crate::snapshot::State::copy_ahead`].
     pub fn copy_ahead(&mut self, most: usize) {
-        self.owner.ledger_mut().copy_ahead(most);
+        self.owner.ledger_mut().state.copy_ahead(most);
     }
 }
 

@@ -147,11 +147,11 @@ impl LiveOrders {
             return;
         }
         if !std::mem::replace(&mut self.following, true) {
-            ledger.note_written_nodes();
-            ledger.note_due_nodes(true);
+            ledger.node_watch().begin();
         }
-        ledger.take_written_nodes(&mut self.written);
-        let due = ledger.take_due_nodes();
+        let mut watch = ledger.node_watch();
+        watch.take_written(&mut self.written);
+        let due = watch.take_due();
         if let Some(walk) = &mut self.walk {
             for &node in &self.written {
                 walk.follow(ledger, NodeSlot(node));

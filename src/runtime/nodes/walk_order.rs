@@ -272,7 +272,8 @@ impl WalkOrder {
     /// Takes over whether a node has something to report.
     pub(in crate::runtime) fn follow_report(&mut self, ledger: &Ledger, node: NodeSlot) {
         if let Some(place) = self.place(node) {
-            self.reporting.set(place, !ledger.reports_nothing(node));
+            self.reporting
+                .set(place, !ledger.due_reports().is_nothing(node));
         }
     }
 
