@@ -301,15 +301,13 @@ impl Ledger {
             self.prepare_asks(app, progress, budget);
         }
         if progress.step == AskStep::Asks {
-            let rows = (&mut self.state, &mut self.leaves);
-            progress.take_over_asks(rows, app, budget)?;
+            progress.take_over_asks((&mut self.state, &mut self.leaves), app, budget)?;
         }
         if progress.step == AskStep::Requests {
             self.take_over_requests(app, progress, budget)?;
         }
         if progress.step == AskStep::Shun {
-            let row = &mut self.state.apps[app];
-            progress.update_blacklist(&mut self.registry, row, call, budget);
+            progress.update_blacklist(&mut self.registry, &mut self.state.apps[app], call, budget);
         }
         if progress.step == AskStep::Opportunistic && self.place_opportunistic(app, budget) {
             progress.go_to(AskStep::HandOver);

@@ -11,16 +11,15 @@
 // As CapacityScheduler.doneApplicationAttempt and addApplicationAttempt.
 
 use super::lifecycle::AppError;
-use crate::accounting::add_queue_pending;
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Event;
+use crate::commit::leaves::attempts::drop_asks;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
-use crate::id::{AppSlot, ApplicationId, NameId};
+use crate::id::{AppSlot, ApplicationId};
 use crate::queue::{AppStage, Demand, EndCause, refresh_fair_figures};
 use crate::resource::PackedVector;
-use crate::snapshot::State;
 
 impl Ledger {
     /// The number of the attempt of an application that runs, if one does.
@@ -159,17 +158,4 @@ impl Ledger {
         self.clock.follow_generation(app, before);
         self.gangs.note_change();
     }
-}
-
-/// Forgets everything that an application asked for.
-pub(super) fn drop_asks(state: &mut State, app: AppSlot) {
-    let leaf = state.apps[app].leaf;
-    for asks in state.apps[app].take_keys() {
-        if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
-            let size = any.size.get().times(i64::from(any.count));
-            add_queue_pending(state, leaf, asks.partition, -size);
-        }
-    }
-    let leaf = state.queues[leaf].as_leaf_mut();
-    leaf.dirty.retain(|&other| other != app);
 }

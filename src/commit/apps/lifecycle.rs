@@ -9,9 +9,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::ask_error::AskError;
-use super::attempts::drop_asks;
 use super::checks::Master;
 use crate::accounting::creator_of;
+use crate::commit::leaves::attempts::drop_asks;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::registry::Registry;

@@ -64,13 +64,8 @@ impl Ledger {
     ) -> bool {
         for at in take(&mut progress.checked, updates.len(), budget) {
             let update = &updates[at];
-            match check_container_update(
-                (&self.state, &self.containers),
-                app,
-                update,
-                largest,
-                &progress.containers,
-            ) {
+            let rows = (&self.state, &self.containers);
+            match check_container_update(rows, (app, update), largest, &progress.containers) {
                 Ok(Some(size)) => {
                     progress.containers.insert(update.container);
                     progress.accepted[update.change.kind() as usize].push((at, size));
@@ -282,8 +277,7 @@ impl Ledger {
 // and all resource types are bounded, where the reference bounds memory and vcores.
 fn check_container_update(
     (state, containers): (&State, &Containers),
-    app: AppSlot,
-    update: &ContainerUpdate,
+    (app, update): (AppSlot, &ContainerUpdate),
     largest: &ResourceVector,
     others: &Set<u32>,
 ) -> Result<Option<ResourceVector>, UpdateRefusal> {

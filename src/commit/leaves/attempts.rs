@@ -3,8 +3,9 @@
 //! Tests: `tests/commit/property.rs`.
 
 use super::activation::update_stage;
+use crate::accounting::add_queue_pending;
 use crate::commit::leaves::Leaves;
-use crate::id::AppSlot;
+use crate::id::{AppSlot, NameId};
 use crate::queue::AppStage;
 use crate::snapshot::State;
 
@@ -151,4 +152,17 @@ impl Leaves {
         update_stage(state, app);
         priority
     }
+}
+
+/// Forgets everything that an application asked for.
+pub(in crate::commit) fn drop_asks(state: &mut State, app: AppSlot) {
+    let leaf = state.apps[app].leaf;
+    for asks in state.apps[app].take_keys() {
+        if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
+            let size = any.size.get().times(i64::from(any.count));
+            add_queue_pending(state, leaf, asks.partition, -size);
+        }
+    }
+    let leaf = state.queues[leaf].as_leaf_mut();
+    leaf.dirty.retain(|&other| other != app);
 }

@@ -14,7 +14,7 @@
 
 pub(super) mod activation;
 mod admission;
-mod attempts;
+pub(super) mod attempts;
 pub(super) mod demand;
 mod headroom;
 mod names;
