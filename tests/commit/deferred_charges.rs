@@ -248,7 +248,8 @@ fn a_container_beyond_the_room_of_an_ancestor_is_noticed() {
 fn opportunities(containers: usize, counted: bool) -> i32 {
     let mut ledger = Unsettled::new(ledger("DominantResourceCalculator"));
     for _ in 0..containers {
-        let found = proposal(ledger.settled(), (0, 0, 0)).unwrap();
+        ledger.settled();
+        let found = proposal(ledger.view(), (0, 0, 0)).unwrap();
         let outcome = Outcome::Proposed(Proposal { counted, ..found });
         let committed = ledger.batch().commit(&outcome, &[]);
         assert_eq!(committed, CommitOutcome::Committed);
