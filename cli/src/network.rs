@@ -96,6 +96,11 @@ impl Network {
         Ok((options, token))
     }
 
+    /// The first further host name.
+    pub(crate) fn first_host_name(&self) -> Option<&str> {
+        self.host_name.first().map(String::as_str)
+    }
+
     /// The address that other servers name as the leader's.
     pub(crate) fn advertised(&self, serving: &Serving) -> String {
         let page = serving.page();

@@ -1,5 +1,6 @@
 //! `capsched serve`: a resource manager with YARN's interface and a page, or one over a simulated cluster.
 
+mod kerberos;
 mod standby;
 
 use std::net::SocketAddr;
@@ -15,11 +16,13 @@ use capsched_server::daemon::{Background, Daemon, Serving};
 use capsched_server::debug::DebugServing;
 use capsched_server::demo::{self, ADMINISTRATOR, Demo, DemoOptions};
 use capsched_server::rm::{ResourceManager, Setup};
+use capsched_server::security::Negotiation;
 use capsched_server::store::{
     Durability, Durable, DurableFailure, EmbeddedStore, KeepOptions, Store,
 };
 use serde_json::json;
 
+use kerberos::Wanted;
 use standby::Interfaces;
 
 use crate::machines::{GrpcArgs, Listening};
@@ -132,7 +135,10 @@ fn speed(text: &str) -> Result<u64, String> {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     log_to_standard_error(args.log);
     let made = args.demo.then_some(ADMINISTRATOR);
-    let (options, token) = args.network.options(&args.users, made)?;
+    let (mut options, token) = args.network.options(&args.users, made)?;
+    if let Some(negotiation) = args.negotiation()? {
+        options.authentication = options.authentication.with_negotiation(negotiation);
+    }
     let serving = Serving::listen(&options).map_err(refused)?;
     let machines = args.machines.listen(&options).map_err(refused)?;
     let debug = args.debug_address.map(DebugServing::listen).transpose();
@@ -291,6 +297,18 @@ impl Args {
             None => setup.configured_mode()?,
         };
         Ok(setup)
+    }
+
+    /// Users by Kerberos, where the site asks for them.
+    fn negotiation(&self) -> Result<Option<Arc<dyn Negotiation>>> {
+        let site = match &self.site {
+            Some(_) => self.setup()?.site,
+            None => return Ok(None),
+        };
+        match Wanted::of(&site) {
+            Some(wanted) => kerberos::negotiation(&wanted, &site, self.network.first_host_name()),
+            None => Ok(None),
+        }
     }
 
     fn keeping(&self) -> KeepOptions {

@@ -1,7 +1,7 @@
 //! Two routers over one store: the second redirects to the first, and leads with its policy and homes once it is gone.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
 #![cfg(any(feature = "etcd", feature = "zookeeper"))]
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 #[path = "serve/server.rs"]
 #[expect(dead_code, reason = "not every helper is of use for routers")]

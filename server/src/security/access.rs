@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header, uri::PathAndQuery};
+use axum::http::{HeaderMap, Method, StatusCode, header, uri::PathAndQuery};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -13,12 +13,11 @@ use tracing::{Instrument, info, info_span, warn};
 
 use super::authentication::{Authentication, Identity};
 use super::hosts::Hosts;
+use super::negotiate::{self, NegotiationProblem};
+use super::query::{USER_NAME, named, query_user};
 use super::rate_limit::RateLimit;
 use super::request_id::{HEADER, RequestId, RequestIds};
 use super::routes::{Need, route_needs};
-
-/// Parameter of the query that names a user without proof.
-const USER_NAME: &str = "user.name";
 
 /// Header that a page of another site cannot send.
 // As RestCsrfPreventionFilter.HEADER_DEFAULT.
@@ -68,6 +67,15 @@ struct Denied {
     status: StatusCode,
     exception: &'static str,
     message: String,
+    /// The token that a client has to answer.
+    challenge: Option<header::HeaderValue>,
+}
+
+/// A request that is passed on.
+struct Admitted {
+    identity: Identity,
+    /// The token that proves the server's name.
+    proof: Option<header::HeaderValue>,
 }
 
 fn denied(status: StatusCode, exception: &'static str, message: impl Into<String>) -> Denied {
@@ -75,6 +83,26 @@ fn denied(status: StatusCode, exception: &'static str, message: impl Into<String
         status,
         exception,
         message: message.into(),
+        challenge: None,
+    }
+}
+
+fn unauthenticated(text: String) -> Denied {
+    denied(StatusCode::UNAUTHORIZED, "AuthenticationException", text)
+}
+
+/// A token that proves no name. The reason is for the log alone.
+fn not_accepted(problem: NegotiationProblem) -> Denied {
+    match problem {
+        NegotiationProblem::Refused(reason) => {
+            warn!(?reason, "a Negotiate token is refused");
+            let text = "the Negotiate token is not accepted";
+            denied(StatusCode::FORBIDDEN, "AuthenticationException", text)
+        }
+        NegotiationProblem::Continues(token) => Denied {
+            challenge: Some(negotiate::challenge(&token)),
+            ..unauthenticated("the negotiation needs a further token".to_owned())
+        },
     }
 }
 
@@ -86,11 +114,12 @@ impl IntoResponse for Denied {
             "javaClassName": format!("org.apache.hadoop.security.{}", self.exception),
         }});
         let mut response = (self.status, axum::Json(body)).into_response();
-        if self.status == StatusCode::UNAUTHORIZED {
+        let headers = response.headers_mut();
+        if let Some(challenge) = self.challenge {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        } else if self.status == StatusCode::UNAUTHORIZED {
             let scheme = header::HeaderValue::from_static("Bearer");
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, scheme);
+            headers.insert(header::WWW_AUTHENTICATE, scheme);
         }
         response
     }
@@ -159,15 +188,36 @@ impl Access {
         check_origin(request.method(), request.uri().path(), request.headers())
     }
 
-    /// The user of a request, if the route lets that user pass.
-    fn check_user(&self, request: &Request, now_ms: u64) -> Result<Identity, Denied> {
-        let refused =
-            |text: String| denied(StatusCode::UNAUTHORIZED, "AuthenticationException", text);
+    /// The user that a negotiation proves; nothing where the request asks for none or the server has none.
+    fn negotiate(
+        &self,
+        headers: &HeaderMap,
+    ) -> Option<impl Future<Output = Result<Admitted, Denied>> + use<>> {
+        let token = negotiate::token_of(headers)?;
+        let negotiation = Arc::clone(self.authentication.negotiation()?);
+        Some(async move {
+            let accepted = negotiate::accept(negotiation, token).await;
+            let accepted = accepted.map_err(not_accepted)?;
+            let identity =
+                Identity::of(&accepted.user).map_err(|error| unauthenticated(error.to_string()))?;
+            let proof = Some(negotiate::challenge(&accepted.answer));
+            Ok(Admitted { identity, proof })
+        })
+    }
+
+    /// The user of a request that does not negotiate.
+    fn identify(&self, request: &Request, now_ms: u64) -> Result<Admitted, Denied> {
         let named = query_user(request.uri());
-        let identity = self
+        let found = self
             .authentication
-            .identify(request.headers(), named.as_deref(), now_ms)
-            .map_err(|error| refused(error.to_string()))?;
+            .identify(request.headers(), named.as_deref(), now_ms);
+        let identity = found.map_err(|error| unauthenticated(error.to_string()))?;
+        let proof = None;
+        Ok(Admitted { identity, proof })
+    }
+
+    /// Whether the route lets a user pass.
+    fn check_user(&self, request: &Request, identity: &Identity) -> Result<(), Denied> {
         let path = request.uri().path();
         let names = self.authentication.believes_names();
         match route_needs(request.method(), path) {
@@ -175,7 +225,9 @@ impl Access {
             Need::Read if self.anonymous_reads || names => {}
             // The handlers of YARN's routes refuse in YARN's words.
             Need::SignedIn | Need::Admin if names && path.starts_with("/ws/") => {}
-            _ if !identity.is_known() => return Err(refused(self.no_user())),
+            _ if !identity.is_known() => {
+                return Err(self.challenged(unauthenticated(self.no_user())));
+            }
             Need::Read | Need::SignedIn => {}
             Need::Admin if self.authority.is_admin(identity.name()) => {}
             Need::Admin => {
@@ -187,11 +239,22 @@ impl Access {
                 ));
             }
         }
-        Ok(identity)
+        Ok(())
+    }
+
+    /// The same with a challenge where users negotiate.
+    fn challenged(&self, denied: Denied) -> Denied {
+        let challenge = self.authentication.negotiation();
+        let challenge = challenge.map(|_| negotiate::challenge(&[]));
+        Denied {
+            challenge,
+            ..denied
+        }
     }
 
     fn no_user(&self) -> String {
         match self.authentication.name() {
+            "negotiate" => "a ticket of Kerberos is needed: send `Authorization: Negotiate TOKEN`".to_owned(),
             "token" => "a token is needed: send `Authorization: Bearer TOKEN`".to_owned(),
             "simple" => format!("a user is needed: add `{USER_NAME}=NAME` to the query"),
             _ => "this server only answers questions: nobody can prove a name. Start it with --tokens, --jwt-key or \
@@ -213,12 +276,21 @@ pub async fn guard(
     let peer = peer.map(|ConnectInfo(address)| *address);
     let span = info_span!("request", %id, method = %request.method(), path = ?request.uri().path());
     let now_ms = access.authority.now_ms();
-    let mut response = match access.admit(&mut request, peer, now_ms) {
-        Ok(identity) => {
+    let mut response = match access
+        .admit(&mut request, peer, now_ms)
+        .instrument(span.clone())
+        .await
+    {
+        Ok(Admitted { identity, proof }) => {
             let change = !looks(request.method());
             let line = change.then(|| (request.method().clone(), request.uri().path().to_owned()));
             request.extensions_mut().insert(id.clone());
-            let response = next.run(request).instrument(span).await;
+            let mut response = next.run(request).instrument(span).await;
+            if let Some(proof) = proof {
+                response
+                    .headers_mut()
+                    .insert(header::WWW_AUTHENTICATE, proof);
+            }
             if let Some((method, path)) = line {
                 let status = response.status().as_u16();
                 let (user, from) = (identity.name(), shown(peer));
@@ -241,12 +313,12 @@ pub async fn guard(
 }
 
 impl Access {
-    fn admit(
+    async fn admit(
         &self,
         request: &mut Request,
         peer: Option<SocketAddr>,
         now_ms: u64,
-    ) -> Result<Identity, Denied> {
+    ) -> Result<Admitted, Denied> {
         if let Some(peer) = peer
             && !self.rate.take(peer.ip(), now_ms)
         {
@@ -258,12 +330,19 @@ impl Access {
             ));
         }
         self.check_form(request)?;
-        let identity = self.check_user(request, now_ms)?;
+        let negotiation = self.negotiate(request.headers());
+        let admitted = match negotiation {
+            Some(negotiation) => negotiation.await,
+            None => self.identify(request, now_ms),
+        };
+        let admitted = admitted?;
+        let identity = &admitted.identity;
+        self.check_user(request, identity)?;
         if !self.authentication.believes_names() {
-            *request.uri_mut() = named(request.uri(), &identity);
+            *request.uri_mut() = named(request.uri(), identity);
         }
         request.extensions_mut().insert(identity.clone());
-        Ok(identity)
+        Ok(admitted)
     }
 }
 
@@ -325,74 +404,9 @@ fn check_origin(method: &Method, path: &str, headers: &HeaderMap) -> Result<(), 
     Ok(())
 }
 
-/// The parts of a query with their decoded names.
-fn parts(query: &str) -> impl Iterator<Item = (&str, String, String)> {
-    let parts = query.split('&').filter(|part| !part.is_empty());
-    parts.map(|part| {
-        let mut decoded = form_urlencoded::parse(part.as_bytes());
-        let (name, value) = decoded.next().unwrap_or_default();
-        (part, name.into_owned(), value.into_owned())
-    })
-}
-
-fn query_user(uri: &Uri) -> Option<String> {
-    let mut found = parts(uri.query()?).filter(|(_, name, _)| name == USER_NAME);
-    found.next().map(|(_, _, value)| value)
-}
-
-/// The address with the user that was found as the only one that it names.
-fn named(uri: &Uri, identity: &Identity) -> Uri {
-    let query = uri.query().unwrap_or_default();
-    let kept = parts(query).filter(|(_, name, _)| name != USER_NAME);
-    let mut kept: Vec<String> = kept.map(|(part, ..)| part.to_owned()).collect();
-    if let Identity::User(name) = identity {
-        let mut pair = form_urlencoded::Serializer::new(String::new());
-        kept.push(pair.append_pair(USER_NAME, name).finish());
-    }
-    let path = uri.path();
-    let text = match kept.is_empty() {
-        true => path.to_owned(),
-        false => format!("{path}?{}", kept.join("&")),
-    };
-    let mut whole = uri.clone().into_parts();
-    match text.parse::<PathAndQuery>() {
-        Ok(path) => {
-            whole.path_and_query = Some(path);
-            Uri::from_parts(whole).unwrap_or_else(|_| Uri::from_static("/"))
-        }
-        // Parts of a valid address are one again.
-        Err(_) => Uri::from_static("/"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn uri(text: &str) -> Uri {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn a_query_names_the_user_that_was_found_and_no_other() {
-        let ann = Identity::User("a&b c".into());
-        for (from, to) in [
-            ("/x?user.name=yarn&limit=3", "/x?limit=3&user.name=a%26b+c"),
-            ("/x?user%2Ename=yarn", "/x?user.name=a%26b+c"),
-            ("/x", "/x?user.name=a%26b+c"),
-        ] {
-            assert_eq!(named(&uri(from), &ann).to_string(), to);
-        }
-        let nobody = named(
-            &uri("/x?us%65r.name=yarn&user.name=bob&a=%20"),
-            &Identity::Nobody,
-        );
-        assert_eq!(nobody.to_string(), "/x?a=%20");
-        assert_eq!(
-            named(&uri("/x?user.name=yarn"), &Identity::Nobody).to_string(),
-            "/x"
-        );
-    }
 
     #[test]
     fn paths_that_lead_upwards_or_hide_bytes_are_found() {

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, header};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use serde::Deserialize;
 
+use super::negotiate::Negotiation;
 use super::tokens::Tokens;
 
 /// The user that stands for callers without a name.
@@ -33,6 +34,11 @@ impl Identity {
             Self::Nobody => NOBODY,
             Self::User(name) => name,
         }
+    }
+
+    /// A user, if a user may have that name.
+    pub(super) fn of(name: &str) -> Result<Self, Refusal> {
+        user(name)
     }
 
     /// Whether the caller gave a name that was accepted.
@@ -136,6 +142,7 @@ fn public_key(pem: &[u8]) -> Result<(DecodingKey, Algorithm), String> {
 pub struct Authentication {
     tokens: Tokens,
     jwt: Option<JwtKey>,
+    negotiation: Option<Arc<dyn Negotiation>>,
     bare_names: bool,
 }
 
@@ -160,6 +167,18 @@ impl Authentication {
         self
     }
 
+    /// With `Authorization: Negotiate`.
+    #[must_use]
+    pub fn with_negotiation(mut self, negotiation: Arc<dyn Negotiation>) -> Self {
+        self.negotiation = Some(negotiation);
+        self
+    }
+
+    /// Who checks tokens of `Authorization: Negotiate`.
+    pub(super) const fn negotiation(&self) -> Option<&Arc<dyn Negotiation>> {
+        self.negotiation.as_ref()
+    }
+
     /// Everybody is who `user.name` says, without any proof.
     // As PseudoAuthenticationHandler.
     #[must_use]
@@ -177,14 +196,19 @@ impl Authentication {
     /// Whether a caller can prove a name.
     #[must_use]
     pub fn proves(&self) -> bool {
+        self.has_tokens() || self.negotiation.is_some()
+    }
+
+    fn has_tokens(&self) -> bool {
         !self.tokens.is_empty() || self.jwt.is_some()
     }
 
     /// One word for reports.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match (self.proves(), self.bare_names) {
+        match (self.has_tokens(), self.bare_names) {
             (true, _) => "token",
+            _ if self.negotiation.is_some() => "negotiate",
             (false, true) => "simple",
             (false, false) => "none",
         }

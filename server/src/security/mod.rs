@@ -3,6 +3,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Authentication`] | finds the user of a request: a static token, a signed token, or a bare name |
+//! | [`Negotiation`] | finds the user by `Authorization: Negotiate`: `kerberos` does, where the feature `spnego` is on |
 //! | [`Need`] and [`route_needs`] | what each route demands; a route that no row names is refused |
 //! | [`Access`] | the layer that applies both, before any handler |
 //! | [`Hosts`], [`RateLimit`] | host names that are answered, requests a second of one peer |
@@ -18,6 +19,10 @@ mod authentication;
 mod bind;
 mod headers;
 mod hosts;
+#[cfg(feature = "spnego")]
+mod kerberos;
+mod negotiate;
+mod query;
 mod rate_limit;
 mod request_id;
 mod routes;
@@ -28,6 +33,11 @@ pub use authentication::{Authentication, Identity, JwtKey, Refusal};
 pub use bind::{BindProblem, bind_problem};
 pub use headers::with_headers;
 pub use hosts::Hosts;
+#[cfg(feature = "spnego")]
+pub use kerberos::{
+    DEFAULT_RULES, Kerberos, Mechanism, NameProblem, NameRules, RuleProblem, default_realm,
+};
+pub use negotiate::{Accepted, Negotiation, NegotiationProblem};
 pub use rate_limit::RateLimit;
 pub use request_id::RequestId;
 pub use routes::{Need, ROUTES, RouteRow, route_needs};
