@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use capsched::api::{Mode, ModeKind};
 use capsched::config::{self, ConfigSource, Layer, Options};
-use capsched_server::daemon::{Background, Daemon, Serving};
+use capsched_server::daemon::{Background, Daemon, ServeOptions, Serving};
 use capsched_server::debug::DebugServing;
 use capsched_server::demo::{self, ADMINISTRATOR, Demo, DemoOptions};
 use capsched_server::rm::{ResourceManager, Setup};
@@ -134,11 +134,7 @@ fn speed(text: &str) -> Result<u64, String> {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     log_to_standard_error(args.log);
-    let made = args.demo.then_some(ADMINISTRATOR);
-    let (mut options, token) = args.network.options(&args.users, made)?;
-    if let Some(negotiation) = args.negotiation()? {
-        options.authentication = options.authentication.with_negotiation(negotiation);
-    }
+    let (options, token) = args.options()?;
     let serving = Serving::listen(&options).map_err(refused)?;
     let machines = args.machines.listen(&options).map_err(refused)?;
     let debug = args.debug_address.map(DebugServing::listen).transpose();
@@ -297,6 +293,16 @@ impl Args {
             None => setup.configured_mode()?,
         };
         Ok(setup)
+    }
+
+    /// How requests are served, and the token of the demonstration's administrator.
+    fn options(&self) -> Result<(ServeOptions, Option<String>)> {
+        let made = self.demo.then_some(ADMINISTRATOR);
+        let (mut options, token) = self.network.options(&self.users, made)?;
+        if let Some(negotiation) = self.negotiation()? {
+            options.authentication = options.authentication.with_negotiation(negotiation);
+        }
+        Ok((options, token))
     }
 
     /// Users by Kerberos, where the site asks for them.
