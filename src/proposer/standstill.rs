@@ -9,7 +9,7 @@
 use super::assignment::Observation;
 use super::candidates::has_room;
 use super::watch::{Step, Watch};
-use crate::cluster::{Node, NodeState};
+use crate::cluster::Node;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey};
 use crate::policy::{reservations_starve, reservations_starve_after};
 use crate::queue::{App, KeyAsks, PlaceAsk};
@@ -228,7 +228,7 @@ impl Fruitless {
     pub fn covers(&self, state: &State, row: &Node) -> bool {
         let alike = row.reserved.is_none()
             && row.killable.is_empty()
-            && row.state == NodeState::Running
+            && row.takes_containers()
             && self.is_about(state, row.partition, &row.total);
         if !alike {
             return false;
@@ -300,7 +300,7 @@ fn is_kept(state: &State, node: NodeSlot) -> bool {
     let Some(size) = size_asked_anywhere(app, asks) else {
         return false;
     };
-    let stands = row.state == NodeState::Running
+    let stands = row.takes_containers()
         && row.killable.is_empty()
         && asks.count(row.host) == 0
         && asks.count(row.rack) == 0

@@ -89,7 +89,7 @@ function lines(chart, xs, series, options) {
       width: Math.max(280, chart.clientWidth),
       height: 300,
       scales: { x: { time: false, distr: options.logX ? 3 : 1 }, y: { distr: options.logY ? 3 : 1, range: options.logY ? undefined : (u, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-      axes: [axis(options.x, options.xValues ? { values: options.xValues } : {}), axis(options.y, { size: 70 })],
+      axes: [axis(options.x, { values: options.xValues, incrs: options.xIncrs }), axis(options.y, { size: 70 })],
       series: [{ label: options.x, value: options.xValue || ((u, v) => (v === null ? "-" : String(v))) }].concat(shown),
       cursor: { drag: { x: true, y: false } },
     }, [xs].concat(data), chart);
@@ -140,6 +140,9 @@ function legend(parent, names) {
 }
 
 const seconds = (value) => (value >= 7200 ? (value / 3600).toFixed(1) + " h" : value >= 120 ? (value / 60).toFixed(0) + " min" : value + " s");
+// Steps of a time axis in seconds: each mark is a whole number of its unit.
+const STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
+const timed = (y) => ({ x: "virtual time", y: y, xIncrs: STEPS, xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
 const us = (ns) => (ns / 1000).toFixed(ns < 1e5 ? 2 : 0);
 const ms = (value) => {
   if (value >= 7200000) return (value / 3600000).toFixed(1) + " h";
@@ -173,7 +176,7 @@ function rates(data) {
   const head = ["at s", ...series.map((one) => one.name)];
   const rows = xs.map((x, i) => [x, ...series.map((one) => one.ys[i])]);
   const chart = card("Containers asked and placed", `Containers in each ${seconds(width)} of virtual time. A mode whose line stays below the line of what is asked falls behind.`, head, rows);
-  lines(chart, xs, series, { x: "virtual time", y: "containers", xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
+  lines(chart, xs, series, timed("containers"));
 }
 
 function shares(data) {
@@ -185,7 +188,7 @@ function shares(data) {
     const head = ["at s", ...names];
     const rows = xs.map((x, i) => [x, ...names.map((name) => scaled(run.usage.queues[name][i]))]);
     const chart = card(`Use of queues, ${run.name}`, `What each leaf uses of ${of} over virtual time, one above the other.`, head, rows);
-    lines(chart, xs, names.map((name) => ({ name: name, ys: run.usage.queues[name].map(scaled) })), { x: "virtual time", y: of, stacked: true, xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
+    lines(chart, xs, names.map((name) => ({ name: name, ys: run.usage.queues[name].map(scaled) })), { ...timed(of), stacked: true });
   });
 }
 
@@ -197,12 +200,12 @@ function waiting(data) {
   if (!runs.length) return;
   const longest = runs.reduce((best, run) => (run.usage.at_s.length > best.usage.at_s.length ? run : best), runs[0]);
   const xs = longest.usage.at_s;
-  const reasons = data.runs.flatMap((run) => (run.figures.left || []).map((left) => [run.name, left.reason || left.why || "", left.containers || left.n || left.count || ""]));
+  const reasons = data.runs.flatMap((run) => (run.figures.left || []).map((left) => `${run.name} ${left.containers} ${left.fate}, ${left.reason}${left.property ? ` (${left.property})` : ""}`));
   const series = runs.map((run) => ({ name: run.name, ys: xs.map((_, i) => (i < run.usage.waiting.length ? run.usage.waiting[i] : null)) }));
   const head = ["at s", ...runs.map((run) => run.name)];
   const rows = xs.map((x, i) => [x, ...series.map((one) => one.ys[i])]);
-  const chart = card("Containers that wait", "Containers asked and not placed yet, in the whole cluster." + (reasons.length ? " What waits at the end: " + reasons.map((row) => row.join(" ")).join("; ") + "." : ""), head, rows);
-  lines(chart, xs, series, { x: "virtual time", y: "containers", xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
+  const chart = card("Containers that wait", "Containers asked and not placed yet, in the whole cluster." + (reasons.length ? " What was refused or is left at the end: " + reasons.join("; ") + "." : ""), head, rows);
+  lines(chart, xs, series, timed("containers"));
 }
 
 function gaps(data) {
@@ -214,7 +217,7 @@ function gaps(data) {
   const head = ["at s", ...runs.map((run) => run.name + " %")];
   const rows = xs.map((x, i) => [x, ...series.map((one) => one.ys[i])]);
   const chart = card("Fairness gap", "How far the leaf that is worst off is below its guarantee while it has demand, in percent of the cluster.", head, rows);
-  lines(chart, xs, series, { x: "virtual time", y: "percent", xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
+  lines(chart, xs, series, timed("percent"));
 }
 
 function waits(data) {
@@ -235,7 +238,7 @@ function heat(data) {
     if (!use.permille.length) return;
     const head = ["nodes from", ...use.at_s.map((at) => at + " s")];
     const rows = use.permille.map((row, i) => [use.groups[i], ...row.map((cell) => (cell / 10).toFixed(1))]);
-    const chart = card(`Use of nodes over time, ${run.name}`, `Each row is ${use.group_size === 1 ? "a node" : use.group_size + " nodes"}, each column a span of virtual time. Dark is the most memory that the nodes of the row had in use at any time.`, head, rows);
+    const chart = card(`Use of nodes over time, ${run.name}`, `Each row is ${use.group_size === 1 ? "a node" : use.group_size + " nodes"}, each column a span of virtual time. The colour is the most memory that the nodes of the row had in use at any time: from pale yellow for none to dark blue for all of it.`, head, rows);
     const draw = () => {
       chart.textContent = "";
       const width = Math.max(280, chart.clientWidth), left = 40, bottom = 22, cellH = 7, columns = use.at_s.length;
@@ -388,7 +391,6 @@ function icicle(data) {
   draw();
 }
 
-const timed = (y) => ({ x: "virtual time", y: y, xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
 const gib = (value) => Math.round(value / 1024);
 const partitionName = (name) => (name === "" ? "the default partition" : "partition " + name);
 
@@ -557,7 +559,7 @@ function summary(data) {
   const chart = card("Runs", "Containers/s and latencies are wall time on the machine named above; waits are virtual time.", head, rows, true);
   const scroll = el("div", null, chart);
   scroll.className = "scroll";
-  fill(scroll, head, rows);
+  fill(scroll, head.map((name) => name.replace("p95 ms", "p95")), rows.map((row) => row.map((cell, i) => (head[i].endsWith("p95 ms") && cell !== undefined ? ms(cell) : cell))));
 }
 
 function begin(data) {

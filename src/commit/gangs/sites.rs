@@ -172,7 +172,7 @@ impl GangSites {
     ) -> Option<(SiteGroup, u32, u32)> {
         let row = &state.nodes[node];
         let own = || self.held.binary_search(&node).is_ok();
-        let open = row.state == NodeState::Running || (row.state == NodeState::Held && own());
+        let open = row.takes_containers() || (row.state == NodeState::Held && own());
         let excluded = self.blacklist.contains(&row.host) || self.blacklist.contains(&row.rack);
         let foreign = row.partition != gang.partition;
         if !open || foreign || excluded || row.reserved.is_some() {
