@@ -4,7 +4,7 @@
     reason = "settings are written as decimal fractions"
 )]
 
-use super::next_step::{SettingsEditor, ladder_of};
+use super::settings_editor::SettingsEditor;
 use crate::explain::Reason;
 
 /// How the values of a setting grow.
@@ -57,6 +57,23 @@ impl Ladder {
         values.dedup();
         values
     }
+}
+
+/// Values that are tried for a property, by the reason that it stands for.
+const fn ladder_of(reason: Reason) -> Option<Ladder> {
+    Some(match reason {
+        Reason::AmLimitQueue => Ladder::Share,
+        Reason::AmLimitUser | Reason::UserLimit => Ladder::Factor,
+        Reason::QueueMaxCapacity | Reason::ParentHeadroom | Reason::ExceedsQueueMax => {
+            Ladder::Percent
+        }
+        Reason::MaxParallelApps | Reason::MaxApplications => Ladder::Count,
+        Reason::LargerThanMaxAllocation => Ladder::Doubling,
+        Reason::QueueStopped => Ladder::Word("RUNNING"),
+        Reason::NodesReserved => Ladder::Word("true"),
+        Reason::LabelNotAccessible => Ladder::Word("*"),
+        _ => return None,
+    })
 }
 
 /// The values to try for a property that stands for a reason, as they are written in a file. Nothing

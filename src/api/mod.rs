@@ -17,6 +17,7 @@ mod live_queues;
 mod look_ups;
 mod next_step;
 mod scheduler;
+mod settings_editor;
 mod shown_queues;
 mod stepped;
 mod user_limit;
@@ -64,10 +65,11 @@ pub use explain::{
 };
 pub use live_queues::LiveQueues;
 pub use next_step::{
-    NextStep, RefusedAdmission, SettingsEditor, next_steps, next_steps_of_refusal,
-    next_steps_of_refused_admission, next_steps_of_refused_call, next_steps_while,
+    NextStep, RefusedAdmission, next_steps, next_steps_of_refusal, next_steps_of_refused_admission,
+    next_steps_of_refused_call, next_steps_while,
 };
 pub use scheduler::{RoundPart, Scheduler};
+pub use settings_editor::SettingsEditor;
 pub use stepped::{ModeKind, Stepped};
 pub use user_limit::UserLimits;
 pub use view::{

@@ -9,14 +9,14 @@ mod played;
 mod refused_admission;
 mod refused_call;
 
-use super::ladder::{Ladder, values_above};
+use super::ladder::values_above;
 use super::scheduler::Scheduler;
+use super::settings_editor::SettingsEditor;
 use super::stepped::Stepped;
 use crate::commit::AskError;
-use crate::config::{self, Loaded, Options};
 use crate::explain::{Explanation, Finding, Reason};
 use crate::id::{ApplicationId, NameId, NodeName};
-use crate::queue::{AppSpec, AppStage, Ask, AskCall, NodeSpec, TreeSettings};
+use crate::queue::{AppSpec, AppStage, Ask, AskCall, NodeSpec};
 use crate::resource::ResourceVector;
 use played::{Gain, played};
 
@@ -25,52 +25,6 @@ pub use refused_call::next_steps_of_refused_call;
 
 /// Leaves that are tried for an application whose queue does not exist.
 const LEAVES: usize = 5;
-
-/// Settings with some values changed, for trials.
-///
-/// ```
-/// use capsched::api::SettingsEditor;
-///
-/// // Nothing can be changed here; `config::Loaded` edits an accepted configuration.
-/// assert!(().edited(&[]).is_none() && ().value("yarn.scheduler.capacity.root.queues").is_none());
-/// ```
-pub trait SettingsEditor {
-    /// The settings with these properties set, by full name; nothing when they are refused.
-    fn edited(&self, changes: &[(String, String)]) -> Option<TreeSettings>;
-
-    /// The value of a property as it is written; nothing where the default holds.
-    fn value(&self, property: &str) -> Option<String>;
-}
-
-/// Settings that nobody can change.
-impl SettingsEditor for () {
-    fn edited(&self, _changes: &[(String, String)]) -> Option<TreeSettings> {
-        None
-    }
-
-    fn value(&self, _property: &str) -> Option<String> {
-        None
-    }
-}
-
-/// An accepted configuration, read again with the defaults of the default release.
-impl SettingsEditor for Loaded {
-    fn edited(&self, changes: &[(String, String)]) -> Option<TreeSettings> {
-        let scheduler = &self.settings.scheduler;
-        let types = scheduler.resource_types.iter();
-        let options = Options {
-            resource_types: Some(types.map(ToString::to_string).collect()),
-            running: Some(scheduler.calculator),
-            ..Options::default()
-        };
-        let loaded = config::with_changes(&self.properties, changes, &options);
-        Some(loaded.ok()?.settings)
-    }
-
-    fn value(&self, property: &str) -> Option<String> {
-        self.properties.raw(property).map(str::to_owned)
-    }
-}
 
 /// A change that was seen to help.
 ///
@@ -460,21 +414,4 @@ impl Trials<'_> {
             .map(|&place| ledger.place_name(place).to_string())
             .collect()
     }
-}
-
-/// Values that are tried for a property, by the reason that it stands for.
-pub(super) const fn ladder_of(reason: Reason) -> Option<Ladder> {
-    Some(match reason {
-        Reason::AmLimitQueue => Ladder::Share,
-        Reason::AmLimitUser | Reason::UserLimit => Ladder::Factor,
-        Reason::QueueMaxCapacity | Reason::ParentHeadroom | Reason::ExceedsQueueMax => {
-            Ladder::Percent
-        }
-        Reason::MaxParallelApps | Reason::MaxApplications => Ladder::Count,
-        Reason::LargerThanMaxAllocation => Ladder::Doubling,
-        Reason::QueueStopped => Ladder::Word("RUNNING"),
-        Reason::NodesReserved => Ladder::Word("true"),
-        Reason::LabelNotAccessible => Ladder::Word("*"),
-        _ => return None,
-    })
 }

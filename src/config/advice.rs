@@ -8,12 +8,14 @@ use crate::queue::{
 };
 use crate::resource::ResourceVector;
 
-use super::diagnostic::{Diagnostic, Severity, clip};
+use super::diagnostic::{Diagnostic, clip};
 use super::effects;
 use super::key_table::{KeyScope, has};
 use super::keys;
-use super::properties::{PREFIX, Properties};
+use super::prefix::PREFIX;
+use super::properties::Properties;
 use super::queue::QueueContext;
+use super::severity::Severity;
 
 /// Warnings of one kind that a report shows; a generated file repeats its oddity.
 const MOST: usize = 1_000;

@@ -7,7 +7,7 @@ use crate::queue::{
 };
 
 use super::diagnostic::clip;
-use super::properties::PREFIX;
+use super::prefix::PREFIX;
 use super::queue::QueueContext;
 use super::scheduler;
 

@@ -5,29 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::codes;
-
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The configuration is refused.
-    Error,
-    /// Accepted, but probably not what was meant; refused in strict mode.
-    Warning,
-    /// Accepted and worth knowing.
-    Hint,
-}
-
-impl Severity {
-    /// The word for it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Hint => "hint",
-        }
-    }
-}
+use super::severity::Severity;
 
 /// A byte range of one of the files of a [`Report`].
 #[derive(Clone, Debug, PartialEq, Eq)]

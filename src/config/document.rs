@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::diagnostic::Diagnostic;
 use super::other_files::{self, OtherFile};
-use super::properties::PREFIX;
+use super::prefix::PREFIX;
 
 /// Bounds on what one file may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::diagnostic::{Diagnostic, Report, Severity, SourceFile};
+use super::diagnostic::{Diagnostic, Report, SourceFile};
 use super::document::{Document, DocumentLimits};
 use super::key_table::{KeyScope, known_keys};
+use super::prefix::PREFIX;
+use super::severity::Severity;
 use super::xml;
-
-const PREFIX: &str = "yarn.scheduler.capacity.";
 
 /// What is wrong with a queue or one of its properties. Serialized with the field names of the reference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -4,9 +4,8 @@ use super::admission;
 use super::diagnostic::{Diagnostic, Report, SourceFile, Span};
 use super::load::{ConfigSource, Loaded, Options, load};
 use super::mapping::MappingError;
+use super::prefix::PREFIX;
 use super::upgrade;
-
-const PREFIX: &str = "yarn.scheduler.capacity.";
 
 /// Everything that there is to say about configuration files that are in memory: what [`load`]
 /// says, and once it accepts them, what is wrong with the placement rules.

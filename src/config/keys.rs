@@ -1,7 +1,7 @@
 //! Whether a key is known, and near misses of known keys.
 
 use super::key_table::{KeyScope, has, keys_of};
-use super::properties::PREFIX;
+use super::prefix::PREFIX;
 
 /// Scopes of the keys that stand after the path of a queue.
 const OF_QUEUES: [KeyScope; 3] = [KeyScope::Queue, KeyScope::Leaf, KeyScope::Parent];

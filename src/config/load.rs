@@ -9,14 +9,16 @@ use crate::rescheduler;
 use crate::resource::{Calculator, MAX_TYPES, ResourceVector};
 
 use super::advice;
-use super::diagnostic::{Diagnostic, Report, Severity, SourceFile, clip};
+use super::diagnostic::{Diagnostic, Report, SourceFile, clip};
 use super::document::DocumentLimits;
 use super::number;
 use super::preemption;
+use super::prefix::PREFIX;
 use super::properties::{Layers, Look, Properties};
 use super::queue::QueueContext;
 use super::resource_types::TypeTable;
 use super::scheduler;
+use super::severity::Severity;
 use super::templates::ConfiguredTemplates;
 use super::tree::Builder;
 use super::xml;
@@ -177,7 +179,6 @@ pub fn with_changes(
 
 /// Paths whose `state` key says stopped, whether or not a list names the queue.
 fn stopped_queues(properties: &Properties) -> BTreeSet<Arc<str>> {
-    const PREFIX: &str = "yarn.scheduler.capacity.";
     let states = properties.keys_below(PREFIX).filter_map(|key| {
         let path = key.strip_prefix(PREFIX)?.strip_suffix(".state")?;
         let value = properties.text(key).ok()??;

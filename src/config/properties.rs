@@ -8,14 +8,13 @@ mod numbers;
 
 use crate::id::Map;
 
-use super::diagnostic::{Diagnostic, Severity, Span, clip};
+use super::diagnostic::{Diagnostic, Span, clip};
 use super::document::Document;
 use super::keys;
 use super::number;
 use super::other_files::{self, OtherFile};
-
-/// Prefix of the keys of the Capacity Scheduler.
-pub(super) const PREFIX: &str = "yarn.scheduler.capacity.";
+use super::prefix::PREFIX;
+use super::severity::Severity;
 
 /// Parts of keys after which a name of the cluster stands.
 const NAMED_INSIDE: [&str; 2] = [".accessible-node-labels.", ".user-settings."];

@@ -13,7 +13,8 @@ use super::access;
 use super::amount::{self, BadAllocation};
 use super::diagnostic::{Diagnostic, clip};
 use super::number;
-use super::properties::{Look, PREFIX};
+use super::prefix::PREFIX;
+use super::properties::Look;
 use super::scheduler;
 
 pub(super) const LABELS: &str = "accessible-node-labels";

@@ -11,7 +11,7 @@ use crate::resource::{MAX_VALUE, ResourceVector, share};
 use super::amount::{self, NoNumber};
 use super::diagnostic::{Diagnostic, clip};
 use super::number;
-use super::properties::PREFIX;
+use super::prefix::PREFIX;
 use super::queue::{LABELS, Numbers, QueueContext, Read};
 
 impl QueueContext<'_> {

@@ -11,7 +11,8 @@ use crate::resource::Calculator;
 use super::diagnostic::{Diagnostic, clip};
 use super::number;
 use super::opportunistic::opportunistic;
-use super::properties::{Look, PREFIX, Properties};
+use super::prefix::PREFIX;
+use super::properties::{Look, Properties};
 use super::resource_types::TypeTable;
 
 const CALCULATORS: &str = "org.apache.hadoop.yarn.util.resource.";

@@ -9,9 +9,11 @@ use crate::queue::{
 };
 use crate::resource::{Calculator, ResourceVector};
 
-use super::diagnostic::{Diagnostic, Severity};
-use super::properties::{Look, PREFIX, Properties};
+use super::diagnostic::Diagnostic;
+use super::prefix::PREFIX;
+use super::properties::{Look, Properties};
 use super::queue::{QueueContext, Read};
+use super::severity::Severity;
 
 /// Templates of a configuration.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use crate::resource::{ResourceVector, share};
 
 use super::amount;
 use super::diagnostic::{Diagnostic, clip};
-use super::properties::PREFIX;
+use super::prefix::PREFIX;
 use super::queue::{Numbers, QueueContext, Read};
 
 /// Levels of queues, root included.

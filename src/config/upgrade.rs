@@ -2,10 +2,11 @@
 
 use crate::queue::{CapacitySetting, QueueSettings, Reference};
 
-use super::diagnostic::{Diagnostic, Report, Severity, clip};
+use super::diagnostic::{Diagnostic, Report, clip};
 use super::load::{ConfigSource, Loaded, Options, load};
 use super::queue::QueueContext;
 use super::scheduler;
+use super::severity::Severity;
 
 const CODE: &str = "H_UPGRADE";
 

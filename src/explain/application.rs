@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::finding::Finding;
+use super::key::KeyExplanation;
 use super::order::{Position, position};
 use super::waiting::WaitExplainer;
 use crate::id::{AppSlot, ApplicationId};
 use crate::queue::AppStage;
 use crate::rescheduler::AppVerdict;
-use crate::resource::ResourceVector;
 
 /// Why one application waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,19 +29,6 @@ pub struct Explanation {
     pub position: Option<Position>,
     /// What preemption does for it; nothing where preemption is not known.
     pub preemption: Option<AppVerdict>,
-}
-
-/// Why the containers of one key wait.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyExplanation {
-    /// Request priority; nothing before the application is active.
-    pub priority: Option<i32>,
-    /// How many containers.
-    pub containers: u64,
-    /// Size of one.
-    pub size: ResourceVector,
-    /// The reason, and what applies once it is gone, in that order.
-    pub findings: Vec<Finding>,
 }
 
 impl Explanation {

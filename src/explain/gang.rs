@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::application::KeyExplanation;
 use super::evidence::Evidence;
 use super::finding::{Finding, amounts};
+use super::key::KeyExplanation;
 use super::reason::Reason;
 use crate::id::{AppSlot, PartitionId};
 use crate::queue::{Closeness, GangWait};

@@ -72,10 +72,3 @@ fn victims(state: &State, verdict: &AppVerdict) -> Evidence {
         ..Evidence::of_number("containers", verdict.containers.len())
     }
 }
-
-/// That the commit refused what was proposed.
-pub(super) fn proposed_again(open: usize, times: u64) -> Finding {
-    let detail = format!("{open} nodes have room; the commit refused {times} proposals for it");
-    Finding::new(Reason::ConflictRetry, detail)
-        .shown_by(Evidence::of_number("refused proposals", times))
-}

@@ -1,8 +1,8 @@
 //! Why opportunistic containers wait.
 
-use super::application::KeyExplanation;
 use super::evidence::Evidence;
 use super::finding::{Finding, amounts};
+use super::key::KeyExplanation;
 use super::reason::Reason;
 use crate::queue::{OpportunisticNodes, OpportunisticWait, WaitingOpportunistic};
 use crate::snapshot::State;

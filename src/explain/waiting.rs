@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::application::KeyExplanation;
 use super::evidence::Evidence;
 use super::finding::{Finding, Waiting, amounts};
 use super::gang::{self, GangOfApp};
+use super::key::KeyExplanation;
 use super::nodes::{Offer, is_particular, offer};
-use super::on_its_way::proposed_again;
 use super::opportunistic;
 use super::order::{Position, position};
 use super::quota::{never_within, of_master, of_parallel, of_queues, of_root, of_user};
@@ -363,6 +362,13 @@ fn room(offer: &Offer, size: &ResourceVector, fits: bool, types: &[Arc<str>]) ->
         amounts(&offer.free, types),
         amounts(&most_free, types)
     )
+}
+
+/// That the commit refused what was proposed.
+fn proposed_again(open: usize, times: u64) -> Finding {
+    let detail = format!("{open} nodes have room; the commit refused {times} proposals for it");
+    Finding::new(Reason::ConflictRetry, detail)
+        .shown_by(Evidence::of_number("refused proposals", times))
 }
 
 /// That others of the queue come first.

@@ -1,6 +1,6 @@
 //! Limits: maximum capacity, user limit, headroom, the limit for application masters.
 
-use super::user_bounds::{known_bounds, user_bounds};
+use super::user_bounds::{known_bounds, least_share, maximum_rounded_down, unbounded, user_bounds};
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::queue::{Exclusivity, Leaf, LeafPart, LimitKind, User, UserBounds};
@@ -128,16 +128,6 @@ fn absolute_used(state: &State, queue: QueueSlot, partition: PartitionId) -> f32
     }
 }
 
-/// A leaf's maximum on a partition, rounded down to the allocation step.
-pub(super) fn maximum_rounded_down(
-    state: &State,
-    leaf: QueueSlot,
-    partition: PartitionId,
-) -> ResourceVector {
-    let limit = state.queues[leaf].part(partition).limit.get();
-    state.calculator.round_down(&limit, &state.minimum)
-}
-
 /// The limit behind headrooms: the leaf's maximum on the default partition or what the parent
 /// handed down, whichever is smaller as a whole.
 // As AbstractLeafQueue.updateCurrentResourceLimits.
@@ -178,17 +168,6 @@ fn limits_now<const N: usize>(state: &State, queue: QueueSlot) -> Limits<N> {
     };
     let mut above = limits_now(state, parent);
     child_limit(state, parent, queue, partition, &mut above, true)
-}
-
-/// The minimum user limit percent of what a leaf has.
-pub(super) fn least_share<const N: usize>(
-    state: &State,
-    leaf: QueueSlot,
-    current: &ResourceVector<N>,
-) -> ResourceVector<N> {
-    let percent = state.queues[leaf].settings.leaf.user_limit_percent;
-    let part = share::times(current, f64::from(percent));
-    state.calculator.divide_ceil(&part, 100)
 }
 
 /// The limit of a user of weight 1.
@@ -256,15 +235,6 @@ fn beyond_guarantee<const N: usize>(
     }
     let consumed = consumed();
     (!is_within(&consumed)).then(|| consumed.with_narrow_vcores() + *low)
-}
-
-/// Whether a user limit factor is the one that means "no bound".
-#[expect(
-    clippy::float_cmp,
-    reason = "the setting -1 is a word, not a measurement"
-)]
-pub(super) fn unbounded(factor: f32) -> bool {
-    factor == -1.0
 }
 
 /// What a limit comes to for one user, by weight; 1 for users without a record.

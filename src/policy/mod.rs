@@ -6,6 +6,7 @@ mod constraint;
 mod constraints;
 mod limits;
 mod locality;
+mod surely;
 mod user_bounds;
 
 pub use app_order::{
@@ -27,4 +28,5 @@ pub use limits::{
     weighted_value,
 };
 pub use locality::{Locality, may_use, reservations_starve, reservations_starve_after};
-pub use user_bounds::{is_granted, is_surely_over, surely_over_from, user_bounds};
+pub use surely::{is_granted, is_surely_over, surely_over_from};
+pub use user_bounds::user_bounds;

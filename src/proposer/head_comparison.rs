@@ -6,7 +6,7 @@
 //! Tests: `tests/commit/skippable_head.rs`.
 
 use super::assignment::{Observation, SkipReason};
-use super::leaf::Visit;
+use super::leaf_visit::LeafVisit;
 use super::skippable_head::HeadView;
 use super::walk::{NOTHING_YET, Pass, WalkStep};
 use crate::id::{AppSlot, PartitionId, QueueSlot};
@@ -29,7 +29,7 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn head_gets_nothing(
         &mut self,
         view: &HeadView,
-        (mut visit, before): (Visit<N>, usize),
+        (mut visit, before): (LeafVisit<N>, usize),
         limits: &Limits<N>,
     ) -> bool {
         let leaf = visit.leaf;

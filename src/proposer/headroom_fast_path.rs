@@ -8,7 +8,7 @@
 //! Tests: `tests/simulation/fast_paths.rs`.
 
 use super::assignment::{Observation, Outcome, ProposalKind};
-use super::leaf::Visit;
+use super::leaf_visit::LeafVisit;
 use super::walk::{NOTHING_YET, Pass, WalkStep};
 use super::watch::Step;
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
@@ -37,7 +37,7 @@ impl<const N: usize> Pass<'_, N> {
             return false;
         };
         let before = self.observations.len();
-        let mut visit = Visit::without_notice(leaf);
+        let mut visit = LeafVisit::without_notice(leaf);
         self.by_lower_bound = true;
         let found = self.behind_head(&mut visit, &mut Limits::of_leaf(leaf, headroom));
         self.by_lower_bound = false;

@@ -3,6 +3,7 @@
 //! Tests: the recordings of `tests/parity`, which `cli/tests/parity.rs` plays on the engine.
 
 use super::assignment::{Observation, SkipReason};
+use super::leaf_visit::LeafVisit;
 use super::skippable_head::HeadView;
 use super::walk::{Pass, WalkStep};
 use super::watch::Step;
@@ -16,31 +17,8 @@ use crate::queue::{AppOrder, CachedUserLimit, Exclusivity, HeadroomProvider};
 use crate::resource::{ResourceVector, with_calculator};
 use crate::snapshot::State;
 
-/// What one visit of a leaf has found out and its state does not know yet.
-#[derive(Clone, Copy)]
-pub(super) struct Visit<const N: usize> {
-    pub(super) leaf: QueueSlot,
-    limit: Option<ResourceVector<N>>,
-    /// Whether the limit is to be noted, should nothing come of the visit.
-    computed: bool,
-    /// What was handed to the leaf, until its limit is published.
-    handed: Option<ResourceVector<N>>,
-}
-
 /// Applications that a pass by the lower bound looks at; where it serves none, the whole walk begins again.
 const LOOKS_BY_LOWER_BOUND: usize = 4;
-
-impl<const N: usize> Visit<N> {
-    /// A visit of a leaf whose limit the pass does not publish.
-    pub(super) fn without_notice(leaf: QueueSlot) -> Self {
-        Self {
-            leaf,
-            limit: None,
-            computed: false,
-            handed: None,
-        }
-    }
-}
 
 impl<const N: usize> Pass<'_, N> {
     // As AbstractLeafQueue.assignContainers.
@@ -63,9 +41,9 @@ impl<const N: usize> Pass<'_, N> {
             AppOrder::Fair { .. } => self.resorted(leaf),
             AppOrder::FifoWithPartitions { .. } => served_on(state, leaf, self.partition),
         };
-        let mut visit = Visit {
+        let mut visit = LeafVisit {
             handed: state.updates_leaf_limits().then_some(limits.limit),
-            ..Visit::without_notice(leaf)
+            ..LeafVisit::without_notice(leaf)
         };
         let found = match resorted {
             Some(order) => {
@@ -81,7 +59,11 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// The applications of a leaf but for those at the head that get nothing.
-    pub(super) fn behind_head(&mut self, visit: &mut Visit<N>, limits: &mut Limits<N>) -> WalkStep {
+    pub(super) fn behind_head(
+        &mut self,
+        visit: &mut LeafVisit<N>,
+        limits: &mut Limits<N>,
+    ) -> WalkStep {
         let users = self.state.queues[visit.leaf].as_leaf();
         let mut view = self.skippable_head(visit);
         let mut check_queue = true;
@@ -117,7 +99,7 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn applications(
         &mut self,
         order: &[AppSlot],
-        visit: &mut Visit<N>,
+        visit: &mut LeafVisit<N>,
         limits: &mut Limits<N>,
         view: &mut HeadView,
         mut check_queue: bool,
@@ -161,7 +143,7 @@ impl<const N: usize> Pass<'_, N> {
         &mut self,
         app: AppSlot,
         held: &ResourceVector<N>,
-        visit: &mut Visit<N>,
+        visit: &mut LeafVisit<N>,
         limits: &mut Limits<N>,
         view: &mut HeadView,
     ) -> WalkStep {
@@ -216,7 +198,7 @@ impl<const N: usize> Pass<'_, N> {
         &mut self,
         app: AppSlot,
         held: &ResourceVector<N>,
-        visit: &mut Visit<N>,
+        visit: &mut LeafVisit<N>,
         limits: &mut Limits<N>,
     ) -> bool {
         let state = self.state;
@@ -245,7 +227,7 @@ impl<const N: usize> Pass<'_, N> {
 
     /// The record of an application's user in this leaf.
     #[inline]
-    fn user_here(&mut self, app: AppSlot, visit: &Visit<N>) -> Option<UserSlot> {
+    fn user_here(&mut self, app: AppSlot, visit: &LeafVisit<N>) -> Option<UserSlot> {
         let row = &self.state.apps[app];
         if row.leaf == visit.leaf {
             return Some(row.user);
@@ -256,7 +238,7 @@ impl<const N: usize> Pass<'_, N> {
     /// The record of the user of an application that moved away and is still listed here, if there
     /// is one; otherwise nothing is for it here.
     #[cold]
-    fn user_of_stray(&mut self, app: AppSlot, visit: &Visit<N>) -> Option<UserSlot> {
+    fn user_of_stray(&mut self, app: AppSlot, visit: &LeafVisit<N>) -> Option<UserSlot> {
         let state = self.state;
         let mut users = state.queues[visit.leaf].as_leaf().users.iter();
         let name = &state.apps[app].submission.user_name;
@@ -279,7 +261,7 @@ impl<const N: usize> Pass<'_, N> {
         (app, slot): (AppSlot, UserSlot),
         held: &ResourceVector<N>,
         known: Option<&CachedUserLimit>,
-        visit: &mut Visit<N>,
+        visit: &mut LeafVisit<N>,
         limits: &mut Limits<N>,
     ) -> bool {
         let state = self.state;
@@ -327,7 +309,7 @@ impl<const N: usize> Pass<'_, N> {
     fn user_limit(
         &mut self,
         (app, slot): (AppSlot, UserSlot),
-        visit: &mut Visit<N>,
+        visit: &mut LeafVisit<N>,
     ) -> ResourceVector<N> {
         let state = self.state;
         let user = &state.users[slot];
@@ -341,7 +323,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Hands a user the limit, once in a version of the leaf's users.
-    fn hand_limit_to(&mut self, slot: UserSlot, limit: &ResourceVector<N>, visit: &Visit<N>) {
+    fn hand_limit_to(&mut self, slot: UserSlot, limit: &ResourceVector<N>, visit: &LeafVisit<N>) {
         let version = self.state.queues[visit.leaf].as_leaf().users_version;
         let (partition, exclusivity) = (self.partition, self.exclusivity);
         let handed = self.state.users[slot].part(partition).limit_version[exclusivity as usize];
@@ -355,7 +337,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Whether the user was handed the limit in this version with all of the head.
-    fn was_notified_with_head(&self, user: UserSlot, visit: &Visit<N>) -> bool {
+    fn was_notified_with_head(&self, user: UserSlot, visit: &LeafVisit<N>) -> bool {
         let users = self.state.queues[visit.leaf].as_leaf();
         let head = &users.head;
         head.version == users.users_version
@@ -366,7 +348,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// From now on the leaf's limit is the published one and the application has a headroom.
-    pub(super) fn note_served(&mut self, app: AppSlot, user: UserSlot, visit: &mut Visit<N>) {
+    pub(super) fn note_served(&mut self, app: AppSlot, user: UserSlot, visit: &mut LeafVisit<N>) {
         if let Some(handed) = visit.handed.take() {
             self.publish_limit(visit.leaf, &handed);
         }
@@ -385,7 +367,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// The limit of a user of weight 1, from the leaf's cache or computed once a visit.
-    pub(super) fn common_limit(&mut self, visit: &mut Visit<N>) -> ResourceVector<N> {
+    pub(super) fn common_limit(&mut self, visit: &mut LeafVisit<N>) -> ResourceVector<N> {
         if let Some(limit) = visit.limit {
             return limit;
         }
@@ -421,7 +403,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Notes the limit that was computed for this version of the leaf's users.
-    fn note_limit(&mut self, visit: &Visit<N>) {
+    fn note_limit(&mut self, visit: &LeafVisit<N>) {
         let Some(limit) = visit.limit else { return };
         let (partition, kind) = (self.partition, self.exclusivity.limit_kind());
         let version = self.state.queues[visit.leaf].as_leaf().users_version;

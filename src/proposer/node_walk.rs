@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 
-use super::allocator::{Answer, KeyVisit};
+use super::allocator::Answer;
 use super::candidates::node_policy;
 use super::fit::FitIndex;
+use super::key_visit::KeyVisit;
 use super::simple_ask::simple_ask_of;
 use super::walk::Pass;
 use crate::id::{NodeSlot, PartitionId};

@@ -2,8 +2,9 @@
 //!
 //! Tests: the recordings of `tests/parity`, which `cli/tests/parity.rs` plays on the engine.
 
-use super::allocator::{Answer, Displaced, Fit, KeyVisit};
+use super::allocator::{Answer, Displaced, Fit};
 use super::assignment::Release;
+use super::key_visit::KeyVisit;
 use super::walk::Pass;
 use crate::cluster::{Killable, Node};
 use crate::id::java_order;

@@ -11,7 +11,7 @@
 //! Tests: `tests/commit/skippable_head.rs`, `tests/simulation/fast_paths.rs`.
 
 use super::assignment::Observation;
-use super::leaf::Visit;
+use super::leaf_visit::LeafVisit;
 use super::simple_ask::simple_ask_of;
 use super::walk::Pass;
 use crate::accounting::{HeadGrowth, asks_nothing, may_join};
@@ -53,7 +53,7 @@ impl<const N: usize> Pass<'_, N> {
     /// The applications at the head, when each was handed its limit in an earlier version or by a
     /// look in this one.
     // Must equal a look at each application from the first one on.
-    pub(super) fn skippable_head(&self, visit: &Visit<N>) -> HeadView {
+    pub(super) fn skippable_head(&self, visit: &LeafVisit<N>) -> HeadView {
         if !FastPath::SkippableHead.is_taken() {
             return HeadView::CLOSED;
         }
@@ -78,7 +78,7 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn holds(
         &mut self,
         view: &HeadView,
-        visit: &mut Visit<N>,
+        visit: &mut LeafVisit<N>,
         limits: &Limits<N>,
     ) -> bool {
         let Some(bound) = view.bound else {
@@ -104,7 +104,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Hands all of the head their limit, unless that happened in this version.
-    pub(super) fn notify_head(&mut self, first: AppSlot, visit: &mut Visit<N>) {
+    pub(super) fn notify_head(&mut self, first: AppSlot, visit: &mut LeafVisit<N>) {
         let state = self.state;
         let users = state.queues[visit.leaf].as_leaf();
         let (version, here) = (users.users_version, (self.partition, self.exclusivity));
@@ -125,7 +125,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// Observes another head than the leaf has.
-    pub(super) fn note_head(&mut self, view: &HeadView, visit: &Visit<N>) {
+    pub(super) fn note_head(&mut self, view: &HeadView, visit: &LeafVisit<N>) {
         let version = self.state.queues[visit.leaf].as_leaf().users_version;
         self.observations.push(Observation::HeadGrown {
             leaf: visit.leaf,
@@ -139,7 +139,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// An application that got nothing joins the head, when that lasts.
-    pub(super) fn join(&self, view: &mut HeadView, app: AppSlot, visit: &Visit<N>) {
+    pub(super) fn join(&self, view: &mut HeadView, app: AppSlot, visit: &LeafVisit<N>) {
         let row = &self.state.apps[app];
         if view.closed || !may_join(self.state, visit.leaf, app) {
             return;
@@ -154,7 +154,7 @@ impl<const N: usize> Pass<'_, N> {
     }
 
     /// An application whose user is at the limit joins the head.
-    pub(super) fn join_at_limit(&self, view: &mut HeadView, app: AppSlot, visit: &Visit<N>) {
+    pub(super) fn join_at_limit(&self, view: &mut HeadView, app: AppSlot, visit: &LeafVisit<N>) {
         let row = &self.state.apps[app];
         let user = &self.state.users[row.user];
         let plain =

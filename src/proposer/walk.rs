@@ -4,9 +4,9 @@
 
 use std::iter;
 
-use super::allocator::KeyVisit;
 use super::assignment::{Observation, Outcome, SkipReason};
 use super::candidates::Candidates;
+use super::key_visit::KeyVisit;
 use super::watch::{Step, Watch};
 use crate::id::{NodeSlot, PartitionId, QueueSlot};
 use crate::policy::{

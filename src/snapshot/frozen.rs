@@ -8,10 +8,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::freezer::{CHUNK, Chunk, Freezer, Retired, Written};
 use super::table::{Ahead, Marks, RowSlot, Table};
-
-/// Rows that are brought up to date together.
-const CHUNK: usize = 64;
 
 /// Retired rows that wait to be forgotten at most, as a multiple of the rows of the table.
 const MOST_RETIRED: usize = 2;
@@ -37,72 +35,6 @@ struct Shown<T> {
     logged: usize,
 }
 
-/// Rows of a range as they were at some publication, or later: what the log has of them counts.
-#[derive(Debug)]
-struct Chunk<T> {
-    at: u64,
-    rows: Arc<[Arc<T>]>,
-}
-
-/// What one publication wrote. Rows that are new come in order. Of a row that comes more than once
-/// the last one counts.
-#[derive(Debug)]
-struct Written<T> {
-    at: u64,
-    rows: Vec<(u32, Arc<T>)>,
-}
-
-/// The publisher's side of a frozen table.
-#[derive(Clone, Debug)]
-pub(super) struct Freezer<T> {
-    /// All rows as the last publication shows them, or as they were copied ahead of the next one.
-    shown: Vec<Arc<T>>,
-    /// Number of the last publication, and how many chunks it has.
-    at: u64,
-    chunks: usize,
-    /// What the next publication writes, as far as it was copied ahead.
-    ready: Vec<(u32, Arc<T>)>,
-    /// The chunks that are due next, made ahead.
-    renewed: VecDeque<Chunk<T>>,
-    /// What the last publication shows no more, where it is to be forgotten a few rows at a time.
-    retired: Vec<Retired<T>>,
-    /// Rows among them.
-    retired_rows: usize,
-    /// Rows in chunks that are due to be brought up to date.
-    backlog: usize,
-    /// The chunk whose turn it is: the oldest one, as far as it and those after it are not newer
-    /// than the list's first one.
-    next: usize,
-}
-
-/// Rows that no publication shows any more once its readers are gone.
-#[derive(Clone, Debug)]
-enum Retired<T> {
-    Written(Arc<Written<T>>),
-    /// What is left of them.
-    Rows(Vec<(u32, Arc<T>)>),
-    Chunk(Chunk<T>),
-}
-
-impl<T> Retired<T> {
-    fn len(&self) -> usize {
-        match self {
-            Self::Written(written) => written.rows.len(),
-            Self::Rows(rows) => rows.len(),
-            Self::Chunk(chunk) => chunk.rows.len(),
-        }
-    }
-
-    /// What nobody else has of it, to be forgotten row by row. Nothing of a chunk, which is small.
-    fn into_rows(self) -> Option<Vec<(u32, Arc<T>)>> {
-        match self {
-            Self::Written(written) => Arc::into_inner(written).map(|written| written.rows),
-            Self::Rows(rows) => Some(rows),
-            Self::Chunk(_) => None,
-        }
-    }
-}
-
 impl<T> Clone for Frozen<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -118,96 +50,6 @@ impl<T> Default for Frozen<T> {
             log: VecDeque::new(),
             logged: 0,
         }))
-    }
-}
-
-impl<T> Clone for Chunk<T> {
-    fn clone(&self) -> Self {
-        Self {
-            at: self.at,
-            rows: Arc::clone(&self.rows),
-        }
-    }
-}
-
-impl<T> Default for Freezer<T> {
-    fn default() -> Self {
-        Self {
-            shown: Vec::new(),
-            at: 0,
-            chunks: 0,
-            ready: Vec::new(),
-            renewed: VecDeque::new(),
-            retired: Vec::new(),
-            retired_rows: 0,
-            backlog: 0,
-            next: 0,
-        }
-    }
-}
-
-impl<T: Clone> Freezer<T> {
-    /// Makes room for some rows that are about to be shown.
-    pub(super) fn expect_rows(&mut self, count: usize) {
-        self.ready.reserve(count);
-    }
-
-    /// Takes over a row for the next publication.
-    pub(super) fn show(&mut self, index: u32, row: &T) {
-        let row = Arc::new(row.clone());
-        self.ready.push((index, Arc::clone(&row)));
-        match self.shown.get_mut(index as usize) {
-            Some(place) => *place = row,
-            None => {
-                // Rows are appended in order, and tracking reports them in that order.
-                debug_assert_eq!(self.shown.len(), index as usize);
-                self.shown.push(row);
-            }
-        }
-    }
-
-    /// Makes the chunks that the next publication will have to bring up to date for what is ready.
-    pub(super) fn renew_ahead(&mut self) {
-        let due = (self.backlog + self.ready.len()) / CHUNK;
-        while self.renewed.len() < due.min(self.chunks) {
-            let index = (self.next + self.renewed.len()) % self.chunks;
-            let chunk = self.chunk(index, self.at);
-            self.renewed.push_back(chunk);
-        }
-    }
-
-    fn retire(&mut self, retired: Retired<T>) {
-        self.retired_rows += retired.len();
-        self.retired.push(retired);
-    }
-
-    /// Forgets about as many of the retired rows, those that somebody still reads by leaving them to
-    /// him; how many.
-    pub(super) fn forget_retired(&mut self, most: usize) -> usize {
-        let before = self.retired_rows;
-        while before - self.retired_rows < most
-            && let Some(retired) = self.retired.pop()
-        {
-            self.retired_rows -= retired.len();
-            let Some(mut rows) = retired.into_rows() else {
-                continue;
-            };
-            let rest = (before - self.retired_rows).saturating_sub(most);
-            rows.truncate(rest);
-            if rest > 0 {
-                self.retire(Retired::Rows(rows));
-            }
-        }
-        before - self.retired_rows
-    }
-
-    fn chunk(&self, index: usize, at: u64) -> Chunk<T> {
-        let from = index * CHUNK;
-        let to = (from + CHUNK).min(self.shown.len());
-        Chunk {
-            at,
-            rows: self.shown[from..to].into(),
-        }
     }
 }
 
@@ -272,15 +114,15 @@ impl<T: Clone> Frozen<T> {
             return;
         }
         let at = self.0.at + 1;
-        let gradual = !table.freezer.ready.is_empty();
+        let gradual = table.freezer.is_ahead();
         // What is made from here on shows what this one does.
-        table.freezer.at = at;
+        table.freezer.begin(at);
         table.go_ahead(&mut Ahead {
             to_copy: usize::MAX,
             to_forget: 0,
         });
         let freezer = &mut table.freezer;
-        let rows = std::mem::take(&mut freezer.ready);
+        let rows = freezer.take_ready();
         let mut next = Shown {
             at,
             len: table.rows.len(),
@@ -291,9 +133,8 @@ impl<T: Clone> Frozen<T> {
         next.renew_chunks(freezer, rows.len());
         next.log.push_back(Arc::new(Written { at, rows }));
         next.shorten_log(freezer);
-        freezer.chunks = next.chunks.len();
         let kept = if gradual { MOST_RETIRED * next.len } else { 0 };
-        freezer.forget_retired(freezer.retired_rows.saturating_sub(kept));
+        freezer.forget_retired(freezer.retired_rows().saturating_sub(kept));
         self.0 = Arc::new(next);
         table.forget_written();
     }
@@ -330,32 +171,16 @@ impl<T> Shown<T> {
 }
 
 impl<T: Clone> Shown<T> {
-    /// Adds the chunks that are missing, and brings up to date as many as are due: each once while
-    /// as many rows are written as there are, or in so many publications as the log holds.
+    /// Brings chunks up to date: each once while as many rows are written as there are, or in so many
+    /// publications as the log holds.
     fn renew_chunks(&mut self, freezer: &mut Freezer<T>, wrote: usize) {
-        let (count, size) = (self.len.div_ceil(CHUNK), CHUNK.min(self.len));
-        let missing = self.chunks.len()..count;
-        freezer.backlog += wrote.max(self.len / self.keep());
-        // The list of all chunks is copied each time.
-        if missing.is_empty() && freezer.backlog < size.max(count) {
-            return;
-        }
-        let chunks = Arc::make_mut(&mut self.chunks);
-        for _ in 0..(freezer.backlog / size).min(chunks.len()) {
-            let ahead = freezer.renewed.pop_front();
-            let chunk = ahead.unwrap_or_else(|| freezer.chunk(freezer.next, self.at));
-            let old = std::mem::replace(&mut chunks[freezer.next], chunk);
-            freezer.retire(Retired::Chunk(old));
-            freezer.next = (freezer.next + 1) % chunks.len();
-        }
-        freezer.backlog %= size;
-        chunks.extend(missing.map(|index| freezer.chunk(index, self.at)));
+        let wrote = wrote.max(self.len / self.keep());
+        freezer.renew_chunks(&mut self.chunks, self.len, wrote);
     }
 
     /// Forgets what all chunks show, except for so much as readers may be behind.
     fn shorten_log(&mut self, freezer: &mut Freezer<T>) {
-        // Since the turn was last at its beginning, the list may have grown at its end.
-        let oldest = self.chunks[freezer.next].at.min(self.chunks[0].at);
+        let oldest = freezer.oldest(&self.chunks);
         while let Some(written) = self.log.front()
             && written.at <= oldest
         {
@@ -619,7 +444,7 @@ mod tests {
                     });
                 }
                 frozen.publish(&mut table);
-                held += usize::from(!table.freezer.renewed.is_empty());
+                held += usize::from(table.freezer.has_renewed());
                 let shown = &frozen.0;
                 let oldest = shown.chunks.iter().map(|chunk| chunk.at).min();
                 let first = shown.log.front().map(|written| written.at);
@@ -656,7 +481,7 @@ mod tests {
             let before = Arc::strong_count(&first);
             frozen.publish(&mut table);
             assert_eq!(Arc::strong_count(&first), before);
-            while table.freezer.retired_rows > 0 {
+            while table.freezer.retired_rows() > 0 {
                 let before = Arc::strong_count(&first);
                 go_ahead(&mut table, 0, few);
                 let now = before - Arc::strong_count(&first);
@@ -736,7 +561,7 @@ mod tests {
                 });
             }
             frozen.publish(&mut table);
-            let (logged, retired) = (frozen.0.logged, table.freezer.retired_rows);
+            let (logged, retired) = (frozen.0.logged, table.freezer.retired_rows());
             assert!(logged <= 3000, "{logged} in round {round}");
             assert!(retired <= 2 * 1000, "{retired}");
         }

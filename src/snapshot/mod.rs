@@ -4,6 +4,7 @@
 //! One type, [`State`], serves all three, so that the same functions decide on each. A published
 //! [`Snapshot`] is its immutable form.
 
+mod freezer;
 mod frozen;
 mod state;
 mod table;

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-use super::frozen::Freezer;
+use super::freezer::Freezer;
 
 /// A position in a table.
 pub trait RowSlot: Copy {

@@ -7,16 +7,15 @@
 
 mod admin;
 mod caller;
+mod permission;
 mod priority;
 mod template;
 mod tree;
 
 pub use admin::AdminAccess;
 pub use caller::Caller;
+pub use permission::QueuePermission;
 pub use priority::{PriorityRefusal, effective_priority};
-pub use tree::{AccessTree, QueuePermission};
+pub use tree::AccessTree;
 
 pub(super) use template::creation_depth;
-
-/// Prefix of the scheduler's properties.
-const PREFIX: &str = "yarn.scheduler.capacity.";

@@ -1,10 +1,10 @@
 //! Access lists in the templates of queues that submissions create.
 
-use super::PREFIX;
 use super::caller::Caller;
-use super::tree::QueuePermission;
+use super::permission::QueuePermission;
 use crate::config::access::access_list;
 use crate::config::number;
+use crate::config::prefix::PREFIX;
 use crate::config::source::PropertySource;
 
 /// Whether a template of one of the queues from below `parent` down to `path` admits the caller.

@@ -4,27 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::caller::Caller;
+use super::permission::QueuePermission;
 use super::template;
 use crate::config::source::PropertySource;
 use crate::queue::{PriorityAccess, QueueAccess, QueueSettings};
-
-/// What a queue's access lists grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum QueuePermission {
-    /// Submit applications.
-    Submit,
-    /// Change and kill applications; includes submitting them.
-    Administer,
-}
-
-impl QueuePermission {
-    pub(super) const fn key(self) -> &'static str {
-        match self {
-            Self::Submit => "acl_submit_applications",
-            Self::Administer => "acl_administer_queue",
-        }
-    }
-}
 
 /// The access lists of all queues, by full path.
 // As ConfiguredYarnAuthorizer.
@@ -109,7 +92,7 @@ impl AccessTree {
 mod tests {
     use super::*;
     use crate::config::access::access_list;
-    use crate::config::acl::PREFIX;
+    use crate::config::prefix::PREFIX;
 
     /// A tree from paths, submit lists and administer lists.
     fn tree(lists: &[(&str, &str, &str)]) -> AccessTree {

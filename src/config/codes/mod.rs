@@ -3,7 +3,7 @@
 mod errors;
 mod warnings;
 
-use super::diagnostic::Severity;
+use super::severity::Severity;
 use errors::ERRORS;
 use warnings::WARNINGS;
 

@@ -5,7 +5,7 @@ use crate::queue::{AccessList, QueueSettings};
 use super::{Effects, key};
 use crate::config::access::access_list;
 use crate::config::diagnostic::{Diagnostic, clip};
-use crate::config::properties::PREFIX;
+use crate::config::prefix::PREFIX;
 
 const SUBMIT: &str = "acl_submit_applications";
 const ADMINISTER: &str = "acl_administer_queue";

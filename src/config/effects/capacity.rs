@@ -5,7 +5,7 @@ use crate::queue::ChildOrder;
 use super::{Effects, key};
 use crate::config::amount;
 use crate::config::diagnostic::{Diagnostic, clip};
-use crate::config::properties::PREFIX;
+use crate::config::prefix::PREFIX;
 
 /// How legacy mode reads a capacity or its maximum.
 #[derive(Clone, Copy, PartialEq, Eq)]

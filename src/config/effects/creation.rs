@@ -8,7 +8,7 @@ use crate::queue::{
 use super::{Effects, key};
 use crate::config::diagnostic::{Diagnostic, clip};
 use crate::config::keys::CREATION_V2;
-use crate::config::properties::PREFIX;
+use crate::config::prefix::PREFIX;
 
 /// The name of a queue that no file mentions, to ask what a template makes of it.
 const SAMPLE: &str = "(created)";

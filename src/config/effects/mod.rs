@@ -15,7 +15,8 @@ use crate::queue::{QueueSettings, TreeSettings};
 
 use super::diagnostic::Diagnostic;
 use super::number;
-use super::properties::{PREFIX, Properties};
+use super::prefix::PREFIX;
+use super::properties::Properties;
 
 /// The findings of all rules.
 pub(super) fn findings(properties: &Properties, settings: &TreeSettings) -> Vec<Diagnostic> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Effects, key};
-use crate::config::diagnostic::{Diagnostic, Severity, clip};
+use crate::config::diagnostic::{Diagnostic, clip};
+use crate::config::severity::Severity;
 use crate::queue::{CapacitySetting, LegacyCapacity, QueueKind, QueueSettings, VectorEntry};
 
 /// Queues that a finding shows besides the first one.

@@ -6,7 +6,7 @@ mod site;
 #[cfg(test)]
 mod tests;
 
-use super::properties::PREFIX;
+use super::prefix::PREFIX;
 
 /// A key that the scheduler knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::PREFIX;
 use super::error::MappingError;
 use super::rule::{Fallback, Matcher, Rule, RuleAction};
+use crate::config::prefix::PREFIX;
 use crate::config::source::PropertySource;
 
 /// Bytes of a file of rules at most, as of a configuration file.

@@ -1,8 +1,8 @@
 //! Reads legacy string rules: `u:ann:root.a,g:dev:b` and `app:queue`.
 
-use super::PREFIX;
 use super::error::MappingError;
 use super::rule::{Fallback, Matcher, Rule, RuleAction};
+use crate::config::prefix::PREFIX;
 use crate::config::source::{PropertySource, entries, parts};
 
 /// Rules by application name, appended to those by user and group.

@@ -12,6 +12,7 @@ mod error;
 mod json;
 mod legacy;
 mod placement;
+mod query;
 mod rule;
 mod target;
 mod user;
@@ -22,10 +23,8 @@ mod workflow;
 pub use declared::DeclaredQueues;
 pub use directory::{QueueDirectory, QueueEntry, QueueEntryKind, QueueMatch};
 pub use error::MappingError;
-pub use placement::{Decision, PlacedLeaf, PlacementQuery, PlacementRules};
+pub use placement::{Decision, PlacedLeaf, PlacementRules};
+pub use query::PlacementQuery;
 pub use target::TargetProblem;
 pub use user::TagUserOverride;
 pub use workflow::WorkflowPriorities;
-
-/// Prefix of the scheduler's properties.
-const PREFIX: &str = "yarn.scheduler.capacity.";

@@ -1,13 +1,14 @@
 //! Reads the placement rules and places submissions by them.
 
-use super::PREFIX;
 use super::directory::QueueDirectory;
 use super::error::MappingError;
+use super::query::PlacementQuery;
 use super::rule::{Fallback, Matcher, Rule, RuleAction};
 use super::target::resolve;
 use super::validate::validate_target;
 use super::variables::Variables;
 use super::{json, legacy};
+use crate::config::prefix::PREFIX;
 use crate::config::source::PropertySource;
 
 /// The placement rules of a scheduler.
@@ -16,21 +17,6 @@ use crate::config::source::PropertySource;
 pub struct PlacementRules {
     rules: Vec<Rule>,
     override_queue: bool,
-}
-
-/// An application that is to be placed.
-#[derive(Clone, Copy, Debug)]
-pub struct PlacementQuery<'a> {
-    /// The user that the rules see.
-    pub user: &'a str,
-    /// The user's groups, the primary one first.
-    pub groups: &'a [String],
-    /// The queue as submitted; `default` when the client named none.
-    pub queue: &'a str,
-    /// Name of the application.
-    pub application: &'a str,
-    /// Whether the application is recovered, and `queue` is the leaf it was in.
-    pub recovered: bool,
 }
 
 /// What the rules say about a submission.

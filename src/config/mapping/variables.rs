@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::directory::QueueDirectory;
-use super::placement::PlacementQuery;
+use super::query::PlacementQuery;
 use super::target::path_parts;
 
 /// Names of all variables, longer ones first so that none is replaced inside another.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::PREFIX;
 use super::error::MappingError;
+use crate::config::prefix::PREFIX;
 use crate::config::source::{PropertySource, entries, parts};
 
 /// Priorities by queue and workflow.

@@ -2,11 +2,11 @@
 
 use crate::config::load::Loaded;
 use crate::config::number;
-use crate::config::properties::PREFIX;
+use crate::config::prefix::PREFIX;
 use crate::queue::{CreationScheme, QueueKind, QueueSettings, SchedulerSettings};
 
 use super::Origin;
-use super::rules::{Reach, SettingRule};
+use super::reach::Reach;
 
 /// Settings that the scheduler sets on every leaf that it creates flexibly.
 const FORCED: [&str; 2] = ["user-limit-factor", "maximum-am-resource-percent"];
@@ -85,24 +85,23 @@ impl<'a> OriginLookup<'a> {
     }
 
     /// Where the value of a setting comes from.
-    pub(super) fn origin(&self, rule: &SettingRule) -> Found {
-        let name = rule.name;
+    pub(super) fn origin(&self, name: &str, reach: Reach) -> Found {
         let fixed = ["capacity", "maximum-capacity", "accessible-node-labels"];
         if self.queue.parent_path().is_none() && fixed.contains(&name) {
             return (Origin::Default, None);
         }
-        if let Reach::Protection(switch) = rule.reach
+        if let Reach::Protection(switch) = reach
             && self.text(switch).and_then(|text| number::boolean(&text)) != Some(true)
         {
             return self.global(switch);
         }
-        if let Reach::Allocation(index) = rule.reach {
+        if let Reach::Allocation(index) = reach {
             return self.allocation(name, index);
         }
         if let Some(found) = self.own(name) {
             return found;
         }
-        match rule.reach {
+        match reach {
             Reach::Own | Reach::Protection(_) if self.is_created_without(name) => {
                 (Origin::Derived, None)
             }

@@ -3,6 +3,7 @@
 
 mod lookup;
 mod property;
+mod reach;
 mod rules;
 
 use crate::queue::{QueueKind, QueueSettings};
@@ -87,7 +88,7 @@ pub fn effective_values(loaded: &Loaded, queue: &QueueSettings) -> Vec<Effective
     let rules = RULES.iter().filter(|rule| rule.holds_for.covers(leaf));
     rules
         .map(|rule| {
-            let (origin, property) = lookup.origin(rule);
+            let (origin, property) = lookup.origin(rule.name, rule.reach);
             EffectiveValue {
                 name: rule.name,
                 value: (rule.value)(&lookup),

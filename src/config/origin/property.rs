@@ -6,7 +6,7 @@ use super::Origin;
 use super::lookup::OriginLookup;
 use super::rules::RULES;
 use crate::config::load::Loaded;
-use crate::config::properties::PREFIX;
+use crate::config::prefix::PREFIX;
 
 /// Where the value of a property comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ fn found(loaded: &Loaded, property: &str, leaf: &str) -> (Origin, Option<String>
     };
     let lookup = OriginLookup::new(loaded, &queue);
     match RULES.iter().find(|rule| rule.name == name) {
-        Some(rule) => lookup.origin(rule),
+        Some(rule) => lookup.origin(rule.name, rule.reach),
         None => lookup.own(name).unwrap_or((Origin::Default, None)),
     }
 }

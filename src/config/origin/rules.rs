@@ -4,6 +4,7 @@ use crate::config::access::access_text;
 use crate::queue::{Accessible, AppOrder, ChildOrder, ConfiguredState, QueueKind};
 
 use super::lookup::OriginLookup;
+use super::reach::Reach;
 
 /// Queues that a setting means something for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,29 +17,6 @@ impl HoldsFor {
     pub(super) fn covers(self, leaf: bool) -> bool {
         self == Self::Every || leaf
     }
-}
-
-/// Where a setting is looked for when the queue has no key of its own.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Nowhere else.
-    Own,
-    /// At the scheduler.
-    Scheduler,
-    /// At the ancestors, the nearest first.
-    Ancestors,
-    /// At the ancestors when the queue is a parent.
-    ParentsInherit,
-    /// At the ancestors, then in the site, by this index of a resource type.
-    Allocation(usize),
-    /// At the ancestors, unless this switch of the site is off.
-    Protection(&'static str),
-    /// At the ancestors; without any key that of the longest lifetime counts.
-    Lifetime,
-    /// At the ancestors, where the labels allow it.
-    DefaultLabel,
-    /// At the scheduler under another name; without one it follows from the capacity.
-    Applications,
 }
 
 /// One setting.
