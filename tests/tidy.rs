@@ -283,6 +283,7 @@ const WITHOUT_CIRCLES: &[&str] = &[
     "queue",
     "rescheduler",
     "resource",
+    "runtime",
     "snapshot",
     "sync",
 ];

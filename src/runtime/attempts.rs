@@ -2,8 +2,7 @@
 //!
 //! Tests: `tests/simulation/skipping.rs`.
 
-use super::nodes::live_order::{Collected, LiveOrder};
-use super::nodes::standstill::Structure;
+use super::nodes::live_order::{Collected, LiveOrder, Structure};
 use super::sequential::{Attempt, Sequential};
 use crate::cluster::NodeState;
 use crate::commit::CommitOutcome;

@@ -4,12 +4,10 @@
 
 use std::ops::Range;
 
-use super::nodes::walk_order::{CountedNodes, WalkOrder};
+use super::nodes::counted_nodes::{CountedNodes, Stretch};
+use super::nodes::walk_order::WalkOrder;
 use super::sequential::Sequential;
 use crate::id::{NodeName, NodeSlot};
-
-/// What a stretch of nodes without a carried out attempt came to.
-pub(super) type Stretch = Vec<CountedNodes>;
 
 impl Sequential {
     /// One attempt on every node of a list that runs, from the one at a position on and round it.

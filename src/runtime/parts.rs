@@ -21,7 +21,7 @@ use super::committer::inline_scheduling::InlineScheduling;
 use super::committer::proposer_rings::ProposerRings;
 use super::committer::publication::Publication;
 use super::committer::{Committer, CommitterEnds, Measures};
-use super::handles::command::Commands;
+use super::handles::commands::Commands;
 use super::handles::event_reader::EventReader;
 use super::handles::queue_capacities::QueueCapacities;
 use super::handles::start::{Mode, Running};

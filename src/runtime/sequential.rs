@@ -5,8 +5,8 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
-use super::node_rounds::Stretch;
-use super::nodes::live_order::LiveOrders;
+use super::nodes::counted_nodes::Stretch;
+use super::nodes::live_orders::LiveOrders;
 use super::nodes::standstill::Standstill;
 use crate::cluster::AttributeMapping;
 use crate::commit::{

@@ -15,22 +15,12 @@ use std::sync::PoisonError;
 
 use crate::commit::{Event, Unsettled};
 use crate::runtime::Sequential;
+use crate::runtime::event_batch::{EventBatch, LastBatch};
 use crate::runtime::handles::event_reader::EventReader;
 use crate::runtime::handles::queue_capacities::QueueCapacities;
 use crate::sync::{
     Arc, Mutex, Parker, Received, RingReceiver, RingSender, TrySendError, Waker, ring,
 };
-
-/// Events that are delivered together.
-#[derive(Debug)]
-pub(in crate::runtime) struct EventBatch {
-    /// When they were delivered, in ns of the engine's clock.
-    pub(in crate::runtime) at_ns: u64,
-    pub(in crate::runtime) events: Vec<Event>,
-}
-
-/// Where the last batch goes that found no room in the ring.
-pub(in crate::runtime) type LastBatch = Arc<Mutex<Option<EventBatch>>>;
 
 /// The committer's end of the way of events.
 pub(in crate::runtime) struct Delivery {

@@ -12,7 +12,8 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use super::command::{AskBatch, Command, Commands};
+use super::command::{AskBatch, Command};
+use super::commands::Commands;
 use super::engine::Threaded;
 use super::looks::CallError;
 use super::reply::{Reply, waking_reply};

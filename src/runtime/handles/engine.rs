@@ -5,7 +5,8 @@
 use std::sync::{Arc as StdArc, PoisonError};
 use std::time::Duration;
 
-use super::command::{AskBatch, AttributeChange, Command, Commands, ShowCall};
+use super::command::{AskBatch, AttributeChange, Command, ShowCall};
+use super::commands::Commands;
 use super::cores::{CoreSlot, Cores};
 use super::engine_clock::EngineClock;
 use super::event_reader::EventQueue;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::commit::Event;
 use crate::runtime::Threaded;
-use crate::runtime::committer::delivery::{EventBatch, LastBatch};
 use crate::runtime::committer::idle::look_out;
+use crate::runtime::event_batch::{EventBatch, LastBatch};
 use crate::runtime::proposer::wait;
 use crate::sync::{Mutex, MutexGuard, Parked, Parker, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};

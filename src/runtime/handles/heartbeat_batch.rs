@@ -2,11 +2,9 @@
 //!
 //! Tests: `tests/runtime/reports.rs`.
 
-use super::command::Command;
 use crate::commit::{HeartbeatReply, NodeError};
 use crate::id::NodeName;
 use crate::queue::NodeReport;
-use crate::runtime::Threaded;
 
 /// Budget that a report takes, in items: a node that is scheduled takes some microseconds.
 const REPORT: usize = 4;
@@ -44,42 +42,5 @@ impl HeartbeatBatch {
 
     pub(in crate::runtime) fn into_replies(self) -> Vec<Result<HeartbeatReply, NodeError>> {
         self.replies
-    }
-}
-
-impl Threaded {
-    /// Reports of several nodes, taken over in their order; in heartbeat mode each node is
-    /// scheduled at its turn. The answers stand in the order of the reports.
-    ///
-    /// One hand-over and one wait serve them all, which for nodes that have little to report, as
-    /// most do, is most of the cost of [`Threaded::heartbeat`]. After some of them the committer serves
-    /// other callers before it goes on.
-    ///
-    /// ```
-    /// use capsched::api::*;
-    ///
-    /// let engine = Engine::builder(example::settings()).start()?;
-    /// let (known, lost) = (NodeName::new("n0", 8041)?, NodeName::new("n1", 8041)?);
-    /// engine.add_node(NodeSpec::new(known.clone(), ResourceVector::of(&[8192, 8])))?;
-    ///
-    /// let reports = [known, lost.clone()].map(|node| (node, NodeReport::AsExpected));
-    /// let replies = engine.heartbeat_all(reports.into());
-    /// assert_eq!(replies[0], Ok(HeartbeatReply::default()));
-    /// assert_eq!(replies[1], Err(NodeError::Unknown(lost)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// Each answer by itself, as that of [`Threaded::heartbeat`]: a node that is not registered is
-    /// refused alone. All of them are [`NodeError::Closed`] once the engine has ended.
-    pub fn heartbeat_all(
-        &self,
-        reports: Vec<(NodeName, NodeReport)>,
-    ) -> Vec<Result<HeartbeatReply, NodeError>> {
-        let number = reports.len();
-        let batch = HeartbeatBatch::new(reports);
-        self.call(|reply| Command::HeartbeatAll(batch, reply))
-            .unwrap_or_else(|refused| vec![Err(refused.into()); number])
     }
 }

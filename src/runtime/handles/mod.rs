@@ -15,6 +15,7 @@
 
 mod async_calls;
 pub(super) mod command;
+pub(super) mod commands;
 pub(super) mod cores;
 pub(super) mod ending;
 pub(super) mod engine;
@@ -24,6 +25,8 @@ pub(super) mod event_stream;
 pub(super) mod heartbeat_batch;
 pub(super) mod looks;
 pub(super) mod monitor;
+mod monitor_calls;
 pub(super) mod queue_capacities;
 pub(super) mod reply;
+mod reports;
 pub(super) mod start;

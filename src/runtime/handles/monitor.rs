@@ -9,12 +9,10 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::command::{Command, Commands};
-use super::engine::Threaded;
-use super::engine_clock::EngineClock;
+use super::command::Command;
+use super::commands::Commands;
 use super::looks::CallError;
 use super::reply::{Reply, answer, reply};
-use super::start::StartError;
 use crate::commit::{Ledger, PreemptionRound, Verdicts};
 use crate::runtime::long_changes::RoundUnderWay;
 use crate::runtime::panics::PanicLog;
@@ -61,6 +59,10 @@ impl Access {
         self.commands.inspect(Duration::ZERO, look)
     }
 
+    pub(super) fn of(commands: Commands) -> Self {
+        Self { commands }
+    }
+
     fn submit(&self, verdicts: Verdicts) -> Option<PreemptionRound> {
         let submit = |reply| Command::Preempt(RoundUnderWay::of(verdicts), reply);
         self.commands.call(Duration::ZERO, submit).ok()
@@ -68,7 +70,7 @@ impl Access {
 }
 
 /// A call to the monitor's thread.
-enum Request {
+pub(super) enum Request {
     /// A round, if one is due.
     Due(Reply<Option<PreemptionRound>>),
     /// A round, due or not.
@@ -96,7 +98,14 @@ impl MonitorHandle {
         self.waker.wake();
     }
 
-    fn call<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Option<T> {
+    /// Rounds so far.
+    pub(super) fn rounds(&self) -> u64 {
+        // Relaxed: a count that nothing else depends on.
+        self.rounds.load(Ordering::Relaxed)
+    }
+
+    /// Sends a request and waits for its answer; nothing once the thread has ended.
+    pub(super) fn call<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Option<T> {
         let (reply, answer) = reply();
         let mut request = request(reply);
         loop {
@@ -114,7 +123,7 @@ impl MonitorHandle {
 }
 
 /// What the monitor's thread owns.
-struct Watcher<C> {
+pub(super) struct Watcher<C> {
     monitor: Box<dyn Monitor>,
     access: Access,
     requests: InboxReceiver<Request>,
@@ -127,10 +136,39 @@ struct Watcher<C> {
     due_ms: Option<u64>,
 }
 
+/// A monitor with the engine's end of it and what its thread runs; its first round is due at once.
+pub(super) fn watched<C: Clock>(
+    monitor: Box<dyn Monitor>,
+    access: Access,
+    clock: C,
+    (shutdown, panics): (Shutdown, PanicLog),
+) -> (MonitorHandle, Watcher<C>) {
+    let (waker, parker) = parking();
+    let (requests, receiver) = inbox(CALLS);
+    let rounds = Arc::new(AtomicU64::new(0));
+    let watcher = Watcher {
+        monitor,
+        access,
+        requests: receiver,
+        parker,
+        shutdown,
+        clock,
+        panics,
+        rounds: Arc::clone(&rounds),
+        due_ms: None,
+    };
+    let handle = MonitorHandle {
+        requests: requests.waking(waker.clone()),
+        waker,
+        rounds,
+    };
+    (handle, watcher)
+}
+
 impl<C: Clock> Watcher<C> {
     /// Runs until shutdown. Whatever panics, here or in the clock, is counted and the thread goes on:
     /// an inbox that is lost while a panic unwinds keeps what it accepted, and the callers with it.
-    fn run(mut self) {
+    pub(super) fn run(mut self) {
         let (panics, parker, shutdown) = (
             self.panics.clone(),
             self.parker.clone(),
@@ -251,93 +289,6 @@ impl<C: Clock> Watcher<C> {
 fn count(one_more: &AtomicU64) {
     // Relaxed: counts that nothing else depends on.
     one_more.fetch_add(1, Ordering::Relaxed);
-}
-
-impl Threaded {
-    /// Starts the thread of a monitor, whose first round is due at once. One that was started
-    /// before is no longer reachable, but goes on.
-    ///
-    /// # Errors
-    ///
-    /// When the operating system refuses the thread.
-    pub fn start_monitor<C: Clock + 'static>(
-        &mut self,
-        monitor: Box<dyn Monitor>,
-        clock: C,
-    ) -> Result<(), StartError> {
-        self.start_watcher(monitor, EngineClock::of(clock))
-    }
-
-    fn start_watcher(
-        &mut self,
-        monitor: Box<dyn Monitor>,
-        clock: EngineClock,
-    ) -> Result<(), StartError> {
-        let (waker, parker) = parking();
-        let (requests, receiver) = inbox(CALLS);
-        let rounds = Arc::new(AtomicU64::new(0));
-        let watcher = Watcher {
-            monitor,
-            access: Access {
-                commands: self.commands.clone(),
-            },
-            requests: receiver,
-            parker,
-            shutdown: self.shutdown.clone(),
-            clock,
-            panics: self.panics.clone(),
-            rounds: Arc::clone(&rounds),
-            due_ms: None,
-        };
-        self.monitor = Some(MonitorHandle {
-            requests: requests.waking(waker.clone()),
-            waker,
-            rounds,
-        });
-        self.spawn("capsched-monitor", move || watcher.run())
-    }
-
-    /// Runs the round of the monitor that is due by the clock, if one is, and waits for it: for
-    /// clocks that are moved by hand. Nothing as well without a monitor.
-    #[must_use]
-    pub fn preempt_if_due(&self) -> Option<PreemptionRound> {
-        self.reachable_monitor()?.call(Request::Due).flatten()
-    }
-
-    /// Runs a round of the monitor at once and waits for it; the times of the others stay. Nothing
-    /// without a monitor, or once the engine has shut down.
-    #[must_use]
-    pub fn preempt_now(&self) -> Option<PreemptionRound> {
-        self.reachable_monitor()?.call(Request::Now)
-    }
-
-    /// Gives the monitor a message of a type that it knows, and waits until it was taken. Whether it
-    /// was: not without a monitor, nor by one that panicked over it.
-    pub fn notify_monitor(&self, message: Box<dyn Any + Send>) -> bool {
-        let call = |monitor: &MonitorHandle| monitor.call(|reply| Request::Message(message, reply));
-        self.reachable_monitor().and_then(call).is_some()
-    }
-
-    /// The monitor, unless this thread runs a closure of a caller, for which the monitor would wait.
-    fn reachable_monitor(&self) -> Option<&MonitorHandle> {
-        let monitor = self.monitor.as_ref();
-        monitor.filter(|_| !self.commands.are_inside())
-    }
-
-    /// The monitor is not among the threads that a shutdown wakes by itself.
-    pub(in crate::runtime) fn wake_monitor(&self) {
-        if let Some(monitor) = &self.monitor {
-            monitor.wake();
-        }
-    }
-
-    /// Rounds of the monitor so far.
-    #[must_use]
-    pub fn monitor_rounds(&self) -> u64 {
-        // Relaxed: a count that nothing else depends on.
-        let count = |monitor: &MonitorHandle| monitor.rounds.load(Ordering::Relaxed);
-        self.monitor.as_ref().map_or(0, count)
-    }
 }
 
 #[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::index::{NodeIndex, NodeSorter};
 use crate::id::Version;
-use crate::runtime::handles::command::Commands;
+use crate::runtime::handles::commands::Commands;
 use crate::runtime::panics::PanicLog;
 use crate::runtime::time_slicing::TimeSlices;
 use crate::snapshot::Snapshot;

@@ -23,18 +23,9 @@ use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
 use super::attempted::{AttemptScope, Attempted, keeps_alike};
+use super::counted_nodes::CountedNodes;
 use super::kept::KeptReservations;
 use super::live_order::{Collected, LiveOrder};
-use super::walk_order::CountedNodes;
-
-/// Counts changes of which nodes there are, and of what they offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::runtime) struct Structure {
-    /// Calls that may have changed any node.
-    pub(in crate::runtime) calls: u64,
-    /// Changes of the list of one partition.
-    pub(in crate::runtime) list: u64,
-}
 
 /// The leaves whose limits one call has published, from the last write to the first.
 #[derive(Debug, Default)]

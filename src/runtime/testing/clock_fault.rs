@@ -14,50 +14,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use super::failing_clock::ClockFailed;
 use super::pipeline::Pipeline;
 use crate::metrics::{Collector, Recorder};
 use crate::runtime::proposer::stopwatch::Latencies;
-use crate::sync::{Arc, AtomicBool, Ordering};
-use crate::time::{Clock, ManualClock};
-
-/// What a panic of the clock carries, which differs from one of the engine.
-struct Failed;
-
-/// A clock that can be set to panic; clones fail together.
-#[derive(Clone, Debug)]
-pub(in crate::runtime) struct FailingClock {
-    clock: ManualClock,
-    /// Whether the next reading of nanoseconds panics.
-    fails: Arc<AtomicBool>,
-}
-
-impl FailingClock {
-    pub(in crate::runtime) fn new(clock: ManualClock) -> Self {
-        let fails = Arc::new(AtomicBool::new(false));
-        Self { clock, fails }
-    }
-
-    /// Lets the next reading panic, or none.
-    fn set_failing(&self, fails: bool) {
-        // Relaxed: one thread takes all steps.
-        self.fails.store(fails, Ordering::Relaxed);
-    }
-}
-
-impl Clock for FailingClock {
-    fn now_ms(&self) -> u64 {
-        self.clock.now_ms()
-    }
-
-    fn now_ns(&self) -> u64 {
-        // Relaxed: one thread takes all steps.
-        if self.fails.load(Ordering::Relaxed) {
-            // A panic hook would report what is meant to happen.
-            resume_unwind(Box::new(Failed));
-        }
-        self.clock.now_ns()
-    }
-}
 
 impl Pipeline {
     /// A turn of a proposer in which it dies before its decision of that number, from 1, or as it hands over a batch
@@ -76,7 +36,7 @@ impl Pipeline {
             .replace(Recorder::idle(), Latencies::Off);
         match turn {
             Ok(_) => None,
-            Err(panic) if panic.is::<Failed>() => {
+            Err(panic) if panic.is::<ClockFailed>() => {
                 let lost = own.undecided();
                 self.note_turn(proposer);
                 self.restart(proposer);

@@ -17,10 +17,10 @@ use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
 use crate::runtime::handles::reply::{Reply, reply};
 use crate::runtime::handles::start::{Mode, Running};
 use crate::runtime::label_refresh::LabelRefresh;
+use crate::runtime::ledger_change::LedgerChange;
 use crate::runtime::long_changes::{
     AskOpportunistic, KillAll, MoveAll, RecoverApp, RemoveLabel, RoundUnderWay,
 };
-use crate::runtime::operations::LedgerChange;
 use crate::runtime::parts::EngineParts;
 use crate::sync::InboxSender;
 use crate::time::ManualClock;

@@ -3,6 +3,7 @@
 pub(super) mod accounts;
 pub(super) mod clock_fault;
 pub(super) mod desk;
+mod failing_clock;
 pub(super) mod fault_injection;
 #[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
 pub(super) mod fixtures;

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc as StdArc;
 
 use super::accounts::{Accounts, CommittedDecision, Known};
-use super::clock_fault::FailingClock;
+use super::failing_clock::FailingClock;
 use super::fault_injection::distort;
 use crate::commit::{CommitOutcome, Event, PartitionSpec, RefreshError, Unsettled};
 use crate::id::Version;
