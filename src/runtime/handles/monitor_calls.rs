@@ -1,4 +1,6 @@
 //! Calls of the engine to its monitor.
+//!
+//! Tests: `tests/preemption/periodic.rs`.
 
 use std::any::Any;
 

@@ -4,6 +4,8 @@
 //!
 //! * A node that is no stop takes nothing, or is covered by what is known of nodes of its kind.
 //! * Every node that was written since, or has something to report since, was followed.
+//!
+//! Tests: `tests/simulation/skipping.rs`.
 
 use std::ops::Range;
 
