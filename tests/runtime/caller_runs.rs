@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::sync::mpsc;
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -172,6 +173,45 @@ fn a_snapshot_at_rest_shows_what_was_answered() {
     }
 }
 
+/// Publications so far.
+fn publications(engine: &Threaded) -> u64 {
+    let latencies = engine.latencies();
+    let publish = latencies.get(Phase::Publish);
+    publish.map_or(0, |took| took.latency().n)
+}
+
+/// Whoever owns the committer publishes for those who asked meanwhile, before it releases it.
+#[test]
+fn a_snapshot_that_is_asked_for_while_a_call_runs_is_made_behind_it() {
+    let builder = Engine::builder(settings(&[])).mode(Mode::Heartbeat);
+    let engine = builder.start().unwrap();
+    at_rest(&engine);
+    engine.add_node(node(1)).unwrap();
+    let before = publications(&engine);
+    let (inside, is_inside) = mpsc::channel();
+    let (leave, may_leave) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let engine = &engine;
+        scope.spawn(move || {
+            let look = move |_: &_| {
+                inside.send(()).unwrap();
+                may_leave.recv().unwrap();
+            };
+            engine.inspect(look).unwrap();
+        });
+        is_inside.recv().unwrap();
+        assert_eq!(engine.snapshot().nodes.len(), 0, "nobody publishes here");
+        assert_eq!(publications(engine), before);
+        leave.send(()).unwrap();
+    });
+    let made = (0..LOOKS).any(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        publications(&engine) > before
+    });
+    assert!(made, "nobody made the snapshot");
+    assert_eq!(engine.stop(), EngineEnd::Stopped);
+}
+
 /// The thread sleeps without a limit when the call comes that gives it one.
 #[test]
 fn a_lifetime_that_a_call_at_rest_began_ends_though_nobody_calls() {
@@ -324,12 +364,6 @@ fn a_snapshot_comes_though_rows_are_written_faster_than_they_are_copied() {
     let app = ApplicationId::new(1);
     engine.submit(AppSpec::new(app, "root.a", "ann")).unwrap();
     engine.ask(app, asking(200_000)).unwrap();
-    let published = || {
-        let latencies = engine.latencies();
-        latencies
-            .get(Phase::Publish)
-            .map_or(0, |took| took.latency().n)
-    };
     let report = |number: u32| (node(number).name, NodeReport::default());
     let mut events = Vec::new();
     let mut rounds = (0..10).map(|_| {
@@ -338,7 +372,7 @@ fn a_snapshot_comes_though_rows_are_written_faster_than_they_are_copied() {
             assert!(replies.iter().all(Result::is_ok));
             engine.append_events(&mut events);
         }
-        published()
+        publications(&engine)
     });
     // All nodes have been written to when the first round is over, and what waits then is shown within
     // the next ones, whatever is written meanwhile.

@@ -182,11 +182,15 @@ impl Leaves {
     /// Frees the slot of a dropped record once nobody refers to it.
     fn free_user(&mut self, state: &mut State, user: UserSlot) {
         let record = &state.users[user];
-        let needed = !record.removed || record.asking_apps > 0 || record.providers > 0;
+        let needed = !record.removed || record.providers > 0;
         let of_app = |app| state.apps[app].user == user;
         if needed || entered(state, record.leaf).any(of_app) {
             return;
         }
+        debug_assert!(
+            record.asking_apps <= 0,
+            "an application that asks is in the leaf and refers to the record that counts it"
+        );
         self.names.free(user);
     }
 

@@ -172,7 +172,11 @@ impl<C: Clock> Committer<C> {
             return;
         }
         let shown = self.publication.snapshot();
-        let quiet = !self.publication.has_news() && self.proposers.is_quiet(shown.news);
+        debug_assert!(
+            !self.publication.has_news(),
+            "what is awaited was published before"
+        );
+        let quiet = self.proposers.is_quiet(shown.news);
         let empty = self.unfinished.is_empty() && !self.inbox.has_news();
         let done = quiet && !self.idle.goes_on && empty;
         if done || !self.delivery.is_complete() {
