@@ -104,7 +104,7 @@ fn ask_of(
 }
 
 /// A working copy, and the nodes of a partition in order.
-fn copy(ledger: &Ledger, partition: PartitionId) -> (State, FitIndex) {
+pub(crate) fn copy(ledger: &Ledger, partition: PartitionId) -> (State, FitIndex) {
     let mut state = ledger.state().clone();
     state.copied = true;
     let nodes = (0..state.nodes.len()).map(NodeSlot::at);
@@ -164,7 +164,7 @@ fn bulk(ledger: &Ledger) -> (Vec<u32>, usize) {
     bulk_on(ledger, PartitionId::DEFAULT)
 }
 
-fn bulk_on(ledger: &Ledger, partition: PartitionId) -> (Vec<u32>, usize) {
+pub(crate) fn bulk_on(ledger: &Ledger, partition: PartitionId) -> (Vec<u32>, usize) {
     let (together, passes, free) = filled(ledger, partition, 64);
     let (singly, count, free_singly) = filled(ledger, partition, 0);
     assert_eq!((&together, free), (&singly, free_singly));

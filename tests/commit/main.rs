@@ -13,6 +13,7 @@ mod creation;
 mod deferred_charges;
 mod demand;
 mod failed_masters;
+mod full_nodes;
 mod gangs;
 mod lifetimes;
 mod mends;
@@ -28,6 +29,7 @@ mod scheduling_requests;
 mod simple_asks;
 #[cfg(debug_assertions)]
 mod skippable_head;
+mod too_large_asks;
 mod updates;
 mod user_bounds;
 mod working_copies;

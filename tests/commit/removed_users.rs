@@ -1,7 +1,7 @@
 //! A user whose record was removed while an application goes on asking gets nothing, on every way.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeSpec};
+use capsched::api::{AppSpec, ApplicationId, Ask, AskCall, GangAsk, GangWait, NodeName, NodeSpec};
 use capsched::commit::{CommitOutcome, Conflict, Ledger, Unsettled};
 use capsched::fast_path::AllFast;
 use capsched::id::{AppSlot, NodeSlot, PartitionId};
@@ -126,6 +126,24 @@ fn a_pass_and_a_bulk_placement_find_nothing_after_the_removal() {
     let (outcome, _) = pass(&ledger);
     assert!(!matches!(outcome, Outcome::Proposed(_)), "{outcome:?}");
     assert_eq!(in_bulk(&ledger), 0);
+}
+
+#[test]
+fn a_gang_waits_after_the_removal() {
+    let (mut ledger, app) = asking(1);
+    remove_user_of(&mut ledger, app);
+    let gang = GangAsk {
+        request_id: 7,
+        ..GangAsk::of(2, of(1024, 1), 1000)
+    };
+    ledger.ask_gang(app, &gang).unwrap();
+    ledger.serve_gangs();
+    let waits: Vec<_> = ledger
+        .waiting_gangs()
+        .iter()
+        .map(|gang| gang.wait.clone())
+        .collect();
+    assert_eq!(waits, [GangWait::UserLimit]);
 }
 
 /// Passes go on looking at it: what they find is cached for the next record of the user.
