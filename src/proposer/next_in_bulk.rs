@@ -3,7 +3,7 @@
 //! Each function here is one step of a pass, without what the pass computes and observes. It answers only
 //! where that changes nothing; `// Must equal` names the step of the pass.
 //!
-//! Tests: `tests/commit/bulk_placement.rs`.
+//! Tests: `tests/commit/bulk_placement.rs`, `tests/commit/too_large_asks.rs`.
 
 use super::fit::FitIndex;
 use super::headroom_fast_path::first_leaf;

@@ -1,6 +1,6 @@
 //! The walk over candidate nodes for one key; nodes without room for it are counted without a closer look.
 //!
-//! Tests: the recordings of `tests/parity`, which `cli/tests/parity.rs` plays on the engine.
+//! Tests: `tests/commit/full_nodes.rs`, and the recordings of `tests/parity`, which `cli/tests/parity.rs` plays.
 
 use std::borrow::Cow;
 
