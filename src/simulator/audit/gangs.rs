@@ -1,27 +1,8 @@
 //! Gangs in the auditor's books: a minimum is placed whole, within its time.
 
-use std::collections::BTreeMap;
-
 use super::AuditBooks;
+use super::rows::{AuditedGang, GangKey};
 use crate::api::{ApplicationId, Event, GangAsk, GangStep};
-
-/// An application and the key of a gang of it.
-type GangKey = (ApplicationId, (i32, i64));
-
-/// Gangs that wait, as they were asked for.
-#[derive(Debug, Default)]
-pub(super) struct AuditedGangs {
-    waiting: BTreeMap<GangKey, AuditedGang>,
-    /// The gang of which members were placed, and not yet all.
-    open: Option<GangKey>,
-}
-
-#[derive(Debug)]
-struct AuditedGang {
-    minimum: u32,
-    deadline_ms: u64,
-    placed: u32,
-}
 
 impl AuditBooks {
     /// An application asked for a gang, and it was taken.

@@ -1,14 +1,8 @@
 //! Limits of queues by partition: what is charged to each, and whether it stays within them.
 
-use super::{AuditBooks, AuditedContainer};
+use super::AuditBooks;
+use super::rows::{AuditedContainer, QueueLimit};
 use crate::api::{ContainerId, ResourceVector};
-
-/// A queue with a limit on one partition.
-#[derive(Debug)]
-pub(super) struct QueueLimit {
-    used: ResourceVector,
-    most: ResourceVector,
-}
 
 impl AuditBooks {
     /// Sets the most a queue may use on the default partition. Queues without a limit are not

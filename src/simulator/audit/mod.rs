@@ -34,15 +34,14 @@ mod gangs;
 mod limits;
 mod names;
 mod reservations;
+mod rows;
 mod sums;
 mod updates;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::gangs::AuditedGangs;
-use self::limits::QueueLimit;
-use self::reservations::{Overdue, WaitingReservation};
+use self::rows::{AuditedContainer, AuditedGangs, Overdue, QueueLimit, WaitingReservation};
 use crate::api::{
     ApplicationId, AskCall, AskReply, ContainerId, Event, MAX_TYPES, NodeName, NodeSpec,
     ResourceVector,
@@ -106,17 +105,6 @@ struct AuditedQueue {
     is_leaf: bool,
     /// The queue itself and those above it.
     path: Box<[usize]>,
-}
-
-/// A live container: numbers of its node, the partition of that if it was registered, its queue and its user.
-#[derive(Clone, Debug)]
-struct AuditedContainer {
-    node: usize,
-    partition: Option<usize>,
-    queue: usize,
-    user: usize,
-    size: ResourceVector,
-    handed_over: bool,
 }
 
 #[derive(Debug)]

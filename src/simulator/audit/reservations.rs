@@ -5,24 +5,8 @@
 //! do not fit, nothing is said.
 
 use super::AuditBooks;
+use super::rows::{Overdue, WaitingReservation};
 use crate::api::{ContainerId, MAX_TYPES, NodeName, ResourceVector};
-use crate::id::Map;
-
-/// A reserved container.
-#[derive(Debug)]
-pub(super) struct WaitingReservation {
-    node: usize,
-    size: ResourceVector,
-}
-
-/// Since when reservations fit on their nodes.
-#[derive(Debug, Default)]
-pub(super) struct Overdue {
-    now_ms: u64,
-    /// Longest time between two looks at a node; nothing where it is unknown.
-    round_ms: Option<u64>,
-    fits_since: Map<ContainerId, u64>,
-}
 
 impl AuditBooks {
     /// Every node is looked at once in so many virtual ms, so that no reservation may fit for longer (R4).

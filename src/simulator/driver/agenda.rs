@@ -138,6 +138,27 @@ impl PartialEq for AgendaEntry {
 
 impl Eq for AgendaEntry {}
 
+/// Whose turn an entry of the agenda was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// A node's heartbeat.
+    Beat,
+    /// A round.
+    Round,
+    /// Anything else.
+    Other,
+}
+
+impl Turn {
+    pub(super) const fn of(due: &Due) -> Self {
+        match due {
+            Due::Beat => Self::Beat,
+            Due::Round => Self::Round,
+            _ => Self::Other,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

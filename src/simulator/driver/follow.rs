@@ -136,7 +136,7 @@ impl Driver<dyn Scheduler + '_> {
     pub(super) fn want(&mut self, id: ApplicationId, group: usize) {
         if let Some(app) = self.apps.get_mut(&id) {
             let (n, leaf) = (app.want(group), app.leaf);
-            self.more_waiting(leaf, n);
+            self.queues.more_waiting(leaf, n);
         }
     }
 
@@ -145,7 +145,7 @@ impl Driver<dyn Scheduler + '_> {
             return;
         };
         let waiting = app.waiting() + u64::from(app.waits_for_master());
-        self.fewer_waiting(app.leaf, waiting);
+        self.queues.fewer_waiting(app.leaf, waiting);
         let outcome = if app.is_done() {
             self.counts.finished += 1;
             self.turnaround.record(self.now_ms - app.submitted_ms, 1);
@@ -262,7 +262,7 @@ impl Driver<dyn Scheduler + '_> {
             app.master = Some(container);
             self.counts.placed += 1;
             self.counts.masters += 1;
-            self.fewer_waiting(leaf, 1);
+            self.queues.fewer_waiting(leaf, 1);
             return;
         }
         let group = usize::try_from(request_id).unwrap_or(usize::MAX);
@@ -282,7 +282,7 @@ impl Driver<dyn Scheduler + '_> {
             self.first.record(waited, 1);
             self.queues.first_after(leaf, waited);
         }
-        self.fewer_waiting(leaf, 1);
+        self.queues.fewer_waiting(leaf, 1);
         self.plan_call(container.app);
     }
 
@@ -300,7 +300,7 @@ impl Driver<dyn Scheduler + '_> {
             self.counts.lost += u64::from(lost);
             self.counts.placed -= 1;
             let leaf = app.leaf;
-            self.more_waiting(leaf, 1);
+            self.queues.more_waiting(leaf, 1);
             self.plan_call(container.app);
         } else if app.master == Some(container) {
             app.master = None;

@@ -1,24 +1,12 @@
 //! Work that is refused or left: which containers, of which jobs, for which reasons.
 
 use super::jobs::JobLine;
+use super::refusal::Refusal;
 use super::run::Driver;
 use super::running::RunningJob;
 use crate::api::{ApplicationId, AskError, Finding, Scheduler, SubmitError};
 use crate::api::{refused_call, refused_submission};
 use crate::simulator::workload::Job;
-
-/// Work that was refused for one reason by one setting.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Reason, setting, and the evidence of the first job.
-    pub finding: Finding,
-    /// Jobs.
-    pub jobs: u64,
-    /// Their containers.
-    pub containers: u64,
-    /// The first job.
-    pub example: String,
-}
 
 /// A job that is not done at the end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +64,7 @@ impl Driver<dyn Scheduler + '_> {
         let containers = app.refuse_called();
         app.refusal = error.to_string();
         let (name, leaf) = (app.job.name.clone(), app.leaf);
-        self.fewer_waiting(leaf, containers);
+        self.queues.fewer_waiting(leaf, containers);
         self.counts.refused_containers += containers;
         let finding = refused_call(error, &self.settings.type_names);
         self.refused(finding, &name, containers);

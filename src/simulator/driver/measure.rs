@@ -2,25 +2,12 @@
 
 use super::agenda::Due;
 use super::pace::Pace;
-use super::record::{Delays, RunWatch, Sample, Use, Waits};
+use super::record::{Delays, RunWatch, Sample, Waits};
 use super::run::Driver;
 use super::running::RunningJob;
 use super::settings::RunReport;
 use crate::api::{MAX_TYPES, Scheduler};
 use crate::simulator::workload::MappingReport;
-
-/// RunFigures of a run up to the last container that was placed or ended: what comes after is waiting
-/// for nothing to happen.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RunFigures {
-    at_ms: u64,
-    usage: Use,
-    packing: Use,
-    /// Sum and number of the fairness gaps, and the largest.
-    gaps: (u64, u64, u32),
-    /// Largest use of each type, in thousandths.
-    most: [u32; MAX_TYPES],
-}
 
 impl Driver<dyn Scheduler + '_> {
     /// Takes the figures over as they stand: a container was placed or ended.

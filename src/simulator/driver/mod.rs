@@ -16,7 +16,9 @@ mod patience;
 mod queues;
 mod quiet;
 mod record;
+mod refusal;
 mod run;
+mod run_figures;
 mod running;
 mod settings;
 #[cfg(test)]
@@ -26,10 +28,11 @@ mod toy;
 
 pub use costs::{CommitOverlap, CostPoint, Costs, CostsError};
 pub use jobs::{JobLine, JobOutcome};
-pub use left::{LeftJob, Refusal};
+pub use left::LeftJob;
 pub use modes::{RunNodes, among_all_nodes, fitted_to};
 pub use pace::SchedulerLoad;
 pub use patience::{rounds_for_opportunities, rounds_for_reservations};
 pub use record::{Delays, JsonLog, LocalityCounts, RunWatch, Sample, Waits};
+pub use refusal::Refusal;
 pub use run::Driver;
 pub use settings::{DriverSettings, RunCounts, RunReport};

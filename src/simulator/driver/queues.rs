@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::record::Waits;
-use super::run::Driver;
-use crate::api::Scheduler;
 use crate::id::Set;
 use crate::simulator::statistics::{Numbered, Tally};
 
@@ -57,22 +55,21 @@ impl LeafQueues {
             .collect()
     }
 
+    /// More containers of a leaf wait.
+    pub(super) fn more_waiting(&mut self, leaf: usize, n: u64) {
+        self.waiting += n;
+        self.leaves.row_mut(leaf).waiting += n;
+    }
+
+    /// Fewer containers of a leaf wait.
+    pub(super) fn fewer_waiting(&mut self, leaf: usize, n: u64) {
+        self.waiting = self.waiting.saturating_sub(n);
+        let leaf = self.leaves.row_mut(leaf);
+        leaf.waiting = leaf.waiting.saturating_sub(n);
+    }
+
     /// Notes how long an application of a leaf waited for its first container.
     pub(super) fn first_after(&mut self, leaf: usize, waited_ms: u64) {
         self.leaves.row_mut(leaf).first.record(waited_ms, 1);
-    }
-}
-
-impl Driver<dyn Scheduler + '_> {
-    pub(super) fn more_waiting(&mut self, leaf: usize, n: u64) {
-        self.queues.waiting += n;
-        self.queues.leaves.row_mut(leaf).waiting += n;
-    }
-
-    pub(super) fn fewer_waiting(&mut self, leaf: usize, n: u64) {
-        let queues = &mut self.queues;
-        queues.waiting = queues.waiting.saturating_sub(n);
-        let leaf = queues.leaves.row_mut(leaf);
-        leaf.waiting = leaf.waiting.saturating_sub(n);
     }
 }

@@ -1,29 +1,8 @@
 //! Heartbeats and rounds that surely come to nothing: they are counted up to the next entry of the agenda.
 
-use super::agenda::Due;
+use super::agenda::Turn;
 use super::run::Driver;
 use crate::api::Scheduler;
-
-/// Whose turn an entry of the agenda was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    /// A node's heartbeat.
-    Beat,
-    /// A round.
-    Round,
-    /// Anything else.
-    Other,
-}
-
-impl Turn {
-    pub(super) const fn of(due: &Due) -> Self {
-        match due {
-            Due::Beat => Self::Beat,
-            Due::Round => Self::Round,
-            _ => Self::Other,
-        }
-    }
-}
 
 impl Driver<dyn Scheduler + '_> {
     /// The time from which on heartbeats and rounds pause, unless something happens before.

@@ -1,14 +1,13 @@
 //! The run: what comes next in virtual time, submissions, heartbeats and rounds.
 
-use super::agenda::{Agenda, Due};
+use super::agenda::{Agenda, Due, Turn};
 use super::beats::Beats;
 use super::jobs::JobLine;
-use super::left::Refusal;
-use super::measure::RunFigures;
 use super::pace::Pace;
 use super::queues::LeafQueues;
-use super::quiet::Turn;
 use super::record::{DecisionHash, LocalityCounts, RunWatch, Series, Use};
+use super::refusal::Refusal;
+use super::run_figures::RunFigures;
 use super::running::RunningJob;
 use super::settings::{DriverSettings, RunCounts, RunReport};
 use crate::api::{
@@ -372,7 +371,7 @@ impl Driver<dyn Scheduler + '_> {
         self.ledger.submitted(id, &job.user, has_master);
         let leaf = self.queues.number(&submitted.queue);
         if has_master {
-            self.more_waiting(leaf, 1);
+            self.queues.more_waiting(leaf, 1);
         }
         let running = RunningJob::new(job, self.now_ms, (leaf, submitted.queue));
         self.apps.insert(id, running);

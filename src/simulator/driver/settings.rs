@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::costs::Costs;
-use super::left::Refusal;
 use super::pace::SchedulerLoad;
 use super::record::{Delays, LocalityCounts, Sample, Waits};
+use super::refusal::Refusal;
 use crate::simulator::workload::MappingReport;
 
 /// How a run is driven.

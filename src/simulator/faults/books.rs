@@ -19,7 +19,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-use super::limits::Configured;
+use super::configured::Configured;
 use super::{Violation, fault};
 use crate::api::{
     ApplicationId, AskReply, ContainerId, Ending, Event, HeartbeatReply, NodeName, ResourceVector,

@@ -1,19 +1,9 @@
 //! Limits as the books know them: what a queue and a user may have at most, rounded in favour of the engine.
 
 use super::books::{BookedContainer, Books, Checked};
+use super::configured::Configured;
 use super::fault;
 use crate::api::{ContainerId, NodeName, ResourceVector};
-
-/// What is configured of a queue below root.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Configured {
-    /// What is guaranteed, in percent of the parent's.
-    pub(super) share: i64,
-    /// The most that it may use, in percent of the parent's.
-    pub(super) most: i64,
-    /// How many times the guarantee a user may have; only of leaves.
-    pub(super) factor: i64,
-}
 
 /// The smallest allocation, to a multiple of which user limits are rounded up.
 const STEP: [i64; 3] = [1024, 1, 1];

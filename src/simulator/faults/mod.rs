@@ -12,6 +12,7 @@ mod action;
 mod audit;
 mod books;
 mod commits;
+mod configured;
 mod digest;
 mod finish;
 mod limits;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::Configured;
+use super::configured::Configured;
 use crate::api::{Mode, NodeName, PartitionSpec, ResourceVector, TreeSettings};
 use crate::config;
 use crate::simulator::Random;

@@ -1,6 +1,7 @@
 //! What a call that was read must hold so that it can be made as it stands.
 
-use super::call::{AppCall, Call, ChangeLine};
+use super::ask_lines::ChangeLine;
+use super::call::{AppCall, Call};
 use crate::api::{MAX_TYPES, NodeName};
 
 impl Call {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::call::{Call, amounts_of, vector};
+use super::ask_lines::{amounts_of, vector};
 use crate::api::{ApplicationId, Closeness, GangAsk};
 
 /// An ask for a gang.
@@ -33,6 +33,21 @@ pub struct GangCall {
 }
 
 impl GangCall {
+    /// The call for a gang.
+    pub(super) fn of(app: ApplicationId, gang: &GangAsk) -> Self {
+        Self {
+            app: app.sequence,
+            priority: gang.priority,
+            id: gang.request_id,
+            size: amounts_of(&gang.size),
+            minimum: gang.minimum,
+            elastic: gang.elastic,
+            within_ms: gang.within_ms,
+            close: gang.close.clone(),
+            label: gang.partition.clone(),
+        }
+    }
+
     /// The gang as the scheduler takes it.
     #[must_use]
     pub fn gang(&self) -> GangAsk {
@@ -46,22 +61,5 @@ impl GangCall {
             close: self.close.clone(),
             partition: self.label.clone(),
         }
-    }
-}
-
-impl Call {
-    /// An ask for a gang.
-    pub(super) fn of_gang(app: ApplicationId, gang: &GangAsk) -> Self {
-        Self::Gang(Box::new(GangCall {
-            app: app.sequence,
-            priority: gang.priority,
-            id: gang.request_id,
-            size: amounts_of(&gang.size),
-            minimum: gang.minimum,
-            elastic: gang.elastic,
-            within_ms: gang.within_ms,
-            close: gang.close.clone(),
-            label: gang.partition.clone(),
-        }))
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::file::{SHOWN, SnapshotError};
+use super::snapshot_error::{SHOWN, SnapshotError};
 use crate::api::{Engine, ModeKind, PartitionSpec, Reference, Stepped};
 use crate::config::{self, Loaded, Options, Properties};
 

@@ -2,6 +2,9 @@
 
 use super::call::Call;
 use super::container_line::ContainerLine;
+use super::gang_call::GangCall;
+use super::opportunistic_call::OpportunisticCall;
+use super::submit_call::SubmitCall;
 use crate::api::{
     AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ContainerError,
     ContainerId, Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec,
@@ -50,7 +53,8 @@ impl<S: Scheduler> Scheduler for Journaled<S> {
     }
 
     fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError> {
-        self.calls.push(Call::of_app(&app));
+        self.calls
+            .push(Call::Submit(Box::new(SubmitCall::of(&app))));
         self.scheduler.submit(app)
     }
 
@@ -60,12 +64,16 @@ impl<S: Scheduler> Scheduler for Journaled<S> {
     }
 
     fn ask_gang(&mut self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
-        self.calls.push(Call::of_gang(app, &gang));
+        self.calls
+            .push(Call::Gang(Box::new(GangCall::of(app, &gang))));
         self.scheduler.ask_gang(app, gang)
     }
 
     fn ask_opportunistic(&mut self, app: ApplicationId, asks: Vec<Ask>) -> Result<(), AskError> {
-        self.calls.push(Call::of_opportunistic(app, &asks));
+        self.calls
+            .push(Call::Opportunistic(Box::new(OpportunisticCall::of(
+                app, &asks,
+            ))));
         self.scheduler.ask_opportunistic(app, asks)
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::call::{AskLine, Call};
+use super::ask_lines::AskLine;
 use crate::api::{ApplicationId, Ask, Scheduler};
 
 /// Asks for opportunistic containers.
@@ -16,19 +16,17 @@ pub struct OpportunisticCall {
 }
 
 impl OpportunisticCall {
+    /// The call for these containers.
+    pub(super) fn of(app: ApplicationId, asks: &[Ask]) -> Self {
+        Self {
+            app: app.sequence,
+            asks: asks.iter().map(AskLine::of).collect(),
+        }
+    }
+
     /// Makes the call; what it came to is not looked at.
     pub(super) fn make(&self, engine: &mut impl Scheduler) {
         let asks = self.asks.iter().map(AskLine::ask).collect();
         drop(engine.ask_opportunistic(ApplicationId::new(self.app), asks));
-    }
-}
-
-impl Call {
-    /// Asks for opportunistic containers.
-    pub(super) fn of_opportunistic(app: ApplicationId, asks: &[Ask]) -> Self {
-        Self::Opportunistic(Box::new(OpportunisticCall {
-            app: app.sequence,
-            asks: asks.iter().map(AskLine::of).collect(),
-        }))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::call::{Call, amounts_of, vector};
+use super::ask_lines::{amounts_of, vector};
 use crate::api::{AppSpec, ApplicationId, Restarts};
 
 /// What an application is submitted with.
@@ -39,6 +39,22 @@ pub struct SubmitCall {
 }
 
 impl SubmitCall {
+    /// The submission of an application.
+    pub(super) fn of(spec: &AppSpec) -> Self {
+        Self {
+            app: spec.id.sequence,
+            user: spec.user.clone(),
+            queue: spec.queue.clone(),
+            parent: spec.placement_parent.clone(),
+            priority: spec.priority,
+            master: spec.master.as_ref().map(amounts_of),
+            master_label: spec.master_partition.clone(),
+            label: spec.partition.clone(),
+            tags: spec.tags.clone(),
+            restarts: spec.restarts,
+        }
+    }
+
     /// The submission as the scheduler takes it.
     #[must_use]
     pub fn spec(&self) -> AppSpec {
@@ -59,22 +75,4 @@ impl SubmitCall {
 
 fn is_never(restarts: &Restarts) -> bool {
     *restarts == Restarts::Never
-}
-
-impl Call {
-    /// A submission.
-    pub(super) fn of_app(spec: &AppSpec) -> Self {
-        Self::Submit(Box::new(SubmitCall {
-            app: spec.id.sequence,
-            user: spec.user.clone(),
-            queue: spec.queue.clone(),
-            parent: spec.placement_parent.clone(),
-            priority: spec.priority,
-            master: spec.master.as_ref().map(amounts_of),
-            master_label: spec.master_partition.clone(),
-            label: spec.partition.clone(),
-            tags: spec.tags.clone(),
-            restarts: spec.restarts,
-        }))
-    }
 }
