@@ -38,6 +38,8 @@ pub(super) struct Access {
 #[derive(Debug)]
 struct Check {
     question: Question,
+    /// Who acts for the user.
+    real_user: Option<String>,
     expect: Value,
     input: Value,
 }
@@ -47,11 +49,14 @@ impl<'de> Deserialize<'de> for Check {
         use serde::de::Error;
         let mut object = serde_json::Map::<String, Value>::deserialize(deserializer)?;
         let expect = object.remove("expect").unwrap_or_default();
-        let input = Value::Object(object);
-        let question = Question::deserialize(input.clone())
-            .map_err(|error| D::Error::custom(format!("{error} in check {input}")))?;
+        let input = Value::Object(object.clone());
+        let wrong = |error| D::Error::custom(format!("{error} in check {input}"));
+        let real_user = object.remove("real_user").unwrap_or_default();
+        let real_user = Option::deserialize(real_user).map_err(wrong)?;
+        let question = Question::deserialize(Value::Object(object)).map_err(wrong)?;
         Ok(Self {
             question,
+            real_user,
             expect,
             input,
         })
@@ -70,6 +75,8 @@ enum Question {
         user: String,
         queue: String,
         priority: Option<i32>,
+        #[serde(default)]
+        tags: Vec<String>,
     },
     ModifyApp {
         user: String,
@@ -108,7 +115,7 @@ impl Access {
             return Ok(judge(start));
         }
         for (i, check) in self.checks.iter().enumerate() {
-            let mut actual = answer(&mut scene, &check.question);
+            let mut actual = answer(&mut scene, check);
             let wanted = demands(&check.expect, &mut actual);
             let found = differences(&wanted, &actual);
             let verdict = scene.verdict(i, check.input.clone(), found);
@@ -120,18 +127,26 @@ impl Access {
     }
 }
 
-fn answer(scene: &mut Scene<'_>, question: &Question) -> Value {
-    let user = match question {
-        Question::QueueAcl { user, .. }
-        | Question::Submit { user, .. }
-        | Question::ModifyApp { user, .. }
-        | Question::ClusterAdmin { user } => user,
-    };
+impl Question {
+    /// Who asks.
+    fn user(&self) -> &str {
+        match self {
+            Self::QueueAcl { user, .. }
+            | Self::Submit { user, .. }
+            | Self::ModifyApp { user, .. }
+            | Self::ClusterAdmin { user } => user,
+        }
+    }
+}
+
+fn answer(scene: &mut Scene<'_>, check: &Check) -> Value {
+    let question = &check.question;
+    let user = question.user();
     let groups = scene.groups(user);
     let caller = Caller {
         user,
         groups: &groups,
-        real_user: None,
+        real_user: check.real_user.as_deref(),
     };
     let allowed = match question {
         Question::QueueAcl { acl, queue, .. } => {
@@ -148,8 +163,15 @@ fn answer(scene: &mut Scene<'_>, question: &Question) -> Value {
         }
         Question::ClusterAdmin { .. } => scene.admission.is_admin(&caller),
         Question::Submit {
-            queue, priority, ..
-        } => return scene.submit(&job(user, queue, *priority)),
+            queue,
+            priority,
+            tags,
+            ..
+        } => {
+            let mut job = job(user, queue, *priority);
+            (job.real_user, job.tags) = (caller.real_user, tags);
+            return scene.submit(&job);
+        }
     };
     json!({"allowed": allowed})
 }
@@ -157,6 +179,7 @@ fn answer(scene: &mut Scene<'_>, question: &Question) -> Value {
 fn job<'a>(user: &'a str, queue: &'a str, priority: Option<i32>) -> Job<'a> {
     Job {
         user,
+        real_user: None,
         queue,
         name: "job",
         tags: &[],

@@ -66,6 +66,7 @@ impl Mapping {
         for (i, submission) in self.submissions.iter().enumerate() {
             let mut actual = scene.submit(&Job {
                 user: &submission.user,
+                real_user: None,
                 queue: &submission.queue,
                 name: &submission.name,
                 tags: &submission.tags,

@@ -6,7 +6,7 @@ use anyhow::Result;
 use capsched::api::LiveQueues;
 use capsched::api::{AppSpec, ApplicationId, Reference, Sequential};
 use capsched::config::{
-    Admission, AdmissionRefusal, Caller, QueueDirectory, QueueEntryKind, QueueMatch, Wish,
+    Admission, AdmissionRefusal, Admitted, Caller, QueueDirectory, QueueMatch, Wish,
 };
 use capsched::queue::QueueAccess;
 use capsched::resource::ResourceVector;
@@ -48,6 +48,8 @@ pub(super) struct Header<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job<'a> {
     pub(super) user: &'a str,
+    /// Who acts for the user.
+    pub(super) real_user: Option<&'a str>,
     pub(super) queue: &'a str,
     pub(super) name: &'a str,
     pub(super) tags: &'a [String],
@@ -133,7 +135,7 @@ impl Scene<'_> {
         };
         let full = format!("{}.{leaf}", parent_queue.path);
         parent_queue.path != parent
-            && parent_queue.kind == QueueEntryKind::CreatingParent
+            && parent_queue.kind.creates()
             && matches!(queues.find(&full), QueueMatch::Queue(_))
     }
 
@@ -144,20 +146,21 @@ impl Scene<'_> {
         queues.into_iter().map(path).collect()
     }
 
-    /// Submits; the answer is in the words of the recordings.
-    pub(super) fn submit(&mut self, job: &Job<'_>) -> Value {
-        let mut answer = Map::new();
+    /// What the manager says to a submission.
+    fn admit(&self, job: &Job<'_>) -> Result<Admitted, AdmissionRefusal> {
         let ledger = self.engine.ledger();
         let own = self.groups(job.user);
+        // As ApplicationSubmissionContextPBImpl.setApplicationTags.
+        let tags: Vec<String> = job.tags.iter().map(|tag| tag.to_lowercase()).collect();
         let wish = Wish {
             caller: Caller {
                 user: job.user,
                 groups: &own,
-                real_user: None,
+                real_user: job.real_user,
             },
             queue: job.queue,
             application: job.name,
-            tags: job.tags,
+            tags: &tags,
             priority: job.priority,
         };
         let default_priority = |path: &str| {
@@ -165,13 +168,18 @@ impl Scene<'_> {
             let leaf = leaf.filter(|queue| queue.is_leaf());
             leaf.map_or(0, |queue| queue.settings.leaf.default_priority)
         };
-        let admitted = self.admission.admit(
+        self.admission.admit(
             &wish,
             |user| self.groups(user),
             &LiveQueues(ledger),
             default_priority,
-        );
-        let admitted = match admitted {
+        )
+    }
+
+    /// Submits; the answer is in the words of the recordings.
+    pub(super) fn submit(&mut self, job: &Job<'_>) -> Value {
+        let mut answer = Map::new();
+        let admitted = match self.admit(job) {
             Ok(admitted) => admitted,
             Err(refusal) => {
                 refuse(&mut answer, "resource manager", word(&refusal));

@@ -4,38 +4,40 @@ use serde_json::{Map, Value, json};
 
 use super::PREFIX;
 use super::dice::Dice;
+use super::lists::{WORKFLOWS, access_lists, list, workflows};
+use super::rules::{json_rules, legacy_rules, site_rules, wanted};
 
 /// Names that stand for users, and sometimes for queues and groups.
-const USERS: [&str; 9] = [
+pub(super) const USERS: [&str; 9] = [
     "ann", "bob", "cid", "dan.lee", "eve", "fay", "gus", "zoe", "%user",
 ];
-const GROUPS: [&str; 12] = [
+pub(super) const GROUPS: [&str; 12] = [
     "dev", "staff", "qa", "ops", "g.one", "two.x", "default", "users", "ann", "etl", "root", "new",
 ];
-const APPLICATIONS: [&str; 6] = ["job", "etl", "b", "ann", "x.y", "new"];
+pub(super) const APPLICATIONS: [&str; 6] = ["job", "etl", "b", "ann", "x.y", "new"];
 /// The user that the resource manager runs as in recordings.
 const DAEMON: &str = "yarn";
 const ADMINISTRATOR: &str = "adm";
 
 /// A configuration file under construction, and the queues in it.
-struct File {
-    pairs: Vec<(String, String)>,
+pub(super) struct File {
+    pub(super) pairs: Vec<(String, String)>,
     /// Full paths of leaves.
-    leaves: Vec<&'static str>,
+    pub(super) leaves: Vec<&'static str>,
     /// Full paths of parents.
-    parents: Vec<&'static str>,
+    pub(super) parents: Vec<&'static str>,
     /// Parents that create queues.
-    creators: Vec<&'static str>,
+    pub(super) creators: Vec<&'static str>,
 }
 
 impl File {
-    fn set(&mut self, key: &str, value: &str) {
+    pub(super) fn set(&mut self, key: &str, value: &str) {
         self.pairs
             .push((format!("{PREFIX}{key}"), value.to_owned()));
     }
 
     /// Parents and leaves.
-    fn queues(&self) -> Vec<&'static str> {
+    pub(super) fn queues(&self) -> Vec<&'static str> {
         [self.parents.as_slice(), self.leaves.as_slice()].concat()
     }
 
@@ -83,7 +85,7 @@ fn tree(dice: &mut Dice) -> File {
         file.set(&format!("root.a.{name}.capacity"), share(percent));
     }
     creators(&mut file, kind, dice);
-    if dice.chance(15) {
+    if dice.chance(20) {
         let queue = dice.pick(&file.queues());
         file.set(&format!("{queue}.state"), "STOPPED");
     }
@@ -159,136 +161,6 @@ fn groups(dice: &mut Dice) -> Value {
     Value::Object(all)
 }
 
-/// The target of a rule, in most cases one that can be.
-fn target(file: &File, dice: &mut Dice) -> String {
-    let parent = dice.pick(&[
-        "root.users",
-        "root.a",
-        "root",
-        "users",
-        "a",
-        "root.users.%primary_group",
-        "%primary_group",
-        "root.missing",
-        "%specified",
-    ]);
-    let variable = dice.pick(&[
-        "%user",
-        "%primary_group",
-        "%secondary_group",
-        "%application",
-        "%specified",
-        "%default",
-        "x%user",
-        "%nothing",
-    ]);
-    match dice.weighted(&[5, 3, 3, 6, 1, 1, 1]) {
-        0 => dice.pick(&file.leaves).to_owned(),
-        1 => {
-            let leaf = dice.pick(&file.leaves);
-            leaf.rsplit('.').next().unwrap_or(leaf).to_owned()
-        }
-        2 => variable.to_owned(),
-        3 => format!("{parent}.{variable}"),
-        4 => format!("{parent}.{}", dice.pick(&["new", "etl", "ann"])),
-        5 => dice.pick(&file.parents).to_owned(),
-        _ => dice
-            .pick(&["missing", "root.a.missing", "etl", "a.qa", "root"])
-            .to_owned(),
-    }
-}
-
-fn legacy_rules(file: &mut File, dice: &mut Dice) {
-    let mut rules = Vec::new();
-    for _ in 0..=dice.below(4) {
-        let target = target(file, dice);
-        let (kind, name) = match dice.weighted(&[4, 4, 3]) {
-            0 => ("u", "%user"),
-            1 => ("u", dice.pick(&USERS)),
-            _ => ("g", dice.pick(&GROUPS)),
-        };
-        rules.push(format!("{kind}:{name}:{target}"));
-    }
-    file.set("queue-mappings", &rules.join(","));
-    if dice.chance(25) {
-        let (name, target) = (dice.pick(&APPLICATIONS), target(file, dice));
-        let rule = format!("{name}:{target}");
-        let rules = dice.pick(&["", "%application:%application,"]).to_owned() + &rule;
-        let key = "yarn.scheduler.queue-placement-rules.app-name".to_owned();
-        file.pairs.push((key, rules));
-    }
-}
-
-fn json_rules(file: &mut File, dice: &mut Dice) {
-    let mut rules = Vec::new();
-    for _ in 0..=dice.below(5) {
-        rules.push(json_rule(file, dice));
-    }
-    file.set("mapping-rule-format", "json");
-    file.set("mapping-rule-json", &json!({"rules": rules}).to_string());
-}
-
-fn json_rule(file: &File, dice: &mut Dice) -> Value {
-    let policy = dice.pick(&[
-        "user",
-        "specified",
-        "primaryGroup",
-        "secondaryGroup",
-        "primaryGroupUser",
-        "secondaryGroupUser",
-        "applicationName",
-        "custom",
-        "custom",
-        "defaultQueue",
-        "setDefaultQueue",
-        "reject",
-    ]);
-    let (kind, name) = match dice.weighted(&[5, 4, 3, 3]) {
-        0 => ("user", "*"),
-        1 => ("user", dice.pick(&USERS)),
-        2 => ("group", dice.pick(&GROUPS)),
-        _ => ("application", dice.pick(&["job", "etl", "*", "ann", "x.y"])),
-    };
-    let mut rule = json!({"type": kind, "matches": name, "policy": policy});
-    if policy == "custom" {
-        rule["customPlacement"] = json!(target(file, dice));
-    } else if policy == "setDefaultQueue" {
-        rule["value"] = json!(target(file, dice));
-    }
-    if dice.chance(55) {
-        let parents = ["root.users", "root.a", "root", "users", "root.missing", "a"];
-        rule["parentQueue"] = json!(dice.pick(&parents));
-    }
-    if dice.chance(60) {
-        rule["create"] = json!(dice.chance(70));
-    }
-    if dice.chance(60) {
-        let fallback = dice.pick(&["skip", "placeDefault", "reject"]);
-        rule["fallbackResult"] = json!(fallback);
-    }
-    rule
-}
-
-/// The name of a queue as a client may send it.
-fn wanted(file: &File, dice: &mut Dice) -> String {
-    match dice.weighted(&[8, 4, 3, 2, 4, 1]) {
-        0 => "default".to_owned(),
-        1 => dice.pick(&file.leaves).to_owned(),
-        2 => {
-            let queue = dice.pick(&file.queues());
-            queue.rsplit('.').next().unwrap_or(queue).to_owned()
-        }
-        3 => dice.pick(&file.parents).to_owned(),
-        4 => {
-            let parent = dice.pick(&file.parents);
-            format!("{parent}.{}", dice.pick(&["new", "ann", "new.two", "etl"]))
-        }
-        _ => dice
-            .pick(&["missing", "root.missing", "a.qa", "root"])
-            .to_owned(),
-    }
-}
-
 fn head(kind: &str, file: &File, site: Map<String, Value>, groups: Value) -> Value {
     let nodes: Vec<Value> = (1..=4)
         .map(|i| json!({"node": format!("n{i}:45454"), "res": [102_400, 50]}))
@@ -300,19 +172,25 @@ fn head(kind: &str, file: &File, site: Map<String, Value>, groups: Value) -> Val
     })
 }
 
+/// Rules of either format, and whether they go before what a client names.
+fn placement_rules(file: &mut File, dice: &mut Dice) {
+    if dice.chance(50) {
+        json_rules(file, dice);
+    } else {
+        legacy_rules(file, dice);
+    }
+    if dice.chance(65) {
+        file.set("queue-mappings-override.enable", "true");
+    }
+}
+
 /// Rules, and submissions that they place: one of each list of numbers.
 pub(crate) fn mapping(header: Vec<u16>, lists: &[Vec<u16>]) -> Value {
     let mut dice = Dice::new(header);
     let mut file = tree(&mut dice);
     let mut site = Map::new();
-    if dice.chance(50) {
-        json_rules(&mut file, &mut dice);
-    } else {
-        legacy_rules(&mut file, &mut dice);
-    }
-    if dice.chance(65) {
-        file.set("queue-mappings-override.enable", "true");
-    }
+    placement_rules(&mut file, &mut dice);
+    site_rules(&mut site, &mut dice);
     let tagged = dice.chance(25);
     if tagged {
         let key = "yarn.resourcemanager.application-tag-based-placement";
@@ -340,105 +218,16 @@ pub(crate) fn mapping(header: Vec<u16>, lists: &[Vec<u16>]) -> Value {
     out
 }
 
-/// A list of users and groups as administrators write it, well or badly.
-fn list(dice: &mut Dice) -> String {
-    let users = [
-        "ann",
-        "bob",
-        "cid",
-        "dan.lee",
-        "ann,bob",
-        "cid , ann",
-        "*",
-        "",
-    ];
-    let groups = ["dev", "ops", "staff,qa", "dev ops", "*", "wheel"];
-    match dice.weighted(&[4, 3, 5, 4, 4, 1, 1]) {
-        0 => " ".to_owned(),
-        1 => "*".to_owned(),
-        2 => dice.pick(&users).to_owned(),
-        3 => format!(" {}", dice.pick(&groups)),
-        4 => {
-            let gap = dice.pick(&[" ", " ", "  ", "\t", " \n"]);
-            format!("{}{gap}{}", dice.pick(&users), dice.pick(&groups))
-        }
-        5 => format!("\n  {}\n", dice.pick(&users)),
-        _ => format!("{},*", dice.pick(&users)),
-    }
-}
-
-fn access_lists(file: &mut File, dice: &mut Dice) {
-    for queue in file.queues() {
-        let chance = if queue == "root" { 75 } else { 45 };
-        for acl in ["acl_submit_applications", "acl_administer_queue"] {
-            if dice.chance(chance) {
-                file.set(&format!("{queue}.{acl}"), &list(dice));
-            }
-        }
-        if dice.chance(5) {
-            file.set(&format!("{queue}.acl_submit_reservations"), &list(dice));
-        }
-    }
-    for queue in file.creators.clone() {
-        let places = [
-            "leaf-queue-template",
-            "auto-queue-creation-v2.template",
-            "auto-queue-creation-v2.leaf-template",
-            "auto-queue-creation-v2.parent-template",
-        ];
-        for place in places {
-            for acl in ["acl_submit_applications", "acl_administer_queue"] {
-                if dice.chance(35) {
-                    file.set(&format!("{queue}.{place}.{acl}"), &list(dice));
-                }
-            }
-        }
-    }
-    for leaf in file.leaves.clone() {
-        if dice.chance(20) {
-            let value = priorities(dice);
-            file.set(&format!("{leaf}.acl_application_max_priority"), &value);
-        }
-        if dice.chance(10) {
-            let key = format!("{leaf}.default-application-priority");
-            file.set(&key, dice.pick(&["3", "1", "20"]));
-        }
-    }
-}
-
-/// Groups of users with their largest and usual priorities.
-fn priorities(dice: &mut Dice) -> String {
-    let mut groups = Vec::new();
-    for _ in 0..=dice.below(2) {
-        let mut words = Vec::new();
-        if dice.chance(70) {
-            words.push(format!(
-                "user={}",
-                dice.pick(&["ann", "bob", "*", "ann,bob"])
-            ));
-        }
-        if dice.chance(60) || words.is_empty() {
-            words.push(format!("group={}", dice.pick(&["dev", "ops", "staff"])));
-        }
-        words.push(format!("max_priority={}", dice.pick(&[7, 3, 5, 12])));
-        if dice.chance(60) {
-            words.push(format!("default_priority={}", dice.pick(&[4, 2, 9])));
-        }
-        groups.push(format!("[{}]", words.join(" ")));
-    }
-    groups.join(dice.pick(&[" ", ",", ""]))
-}
-
 /// Access lists, and a question about them from each list of numbers.
 pub(crate) fn access(header: Vec<u16>, lists: &[Vec<u16>]) -> Value {
     let mut dice = Dice::new(header);
     let mut file = tree(&mut dice);
     access_lists(&mut file, &mut dice);
-    if dice.chance(35) {
-        file.set("queue-mappings", "u:%user:root.users.%user");
-        if dice.chance(70) {
-            file.set("queue-mappings-override.enable", "true");
-        }
+    if dice.chance(50) {
+        placement_rules(&mut file, &mut dice);
+    }
+    if dice.chance(40) {
+        workflows(&mut file, &mut dice);
     }
     let mut site = Map::new();
     let on = if dice.chance(15) { "false" } else { "true" };
@@ -470,7 +259,10 @@ fn question(file: &File, dice: &mut Dice) -> Value {
         }),
         1 => {
             let acl = dice.pick(&["SUBMIT_APPLICATIONS", "ADMINISTER_QUEUE"]);
-            let queue = dice.pick(&file.queues());
+            let queue = match dice.below(4) {
+                0 => wanted(file, dice),
+                _ => dice.pick(&file.queues()).to_owned(),
+            };
             json!({"check": "queue_acl", "user": user, "acl": acl, "queue": queue})
         }
         2 => {
@@ -481,6 +273,12 @@ fn question(file: &File, dice: &mut Dice) -> Value {
     };
     if question["check"] == "submit" && dice.chance(40) {
         question["priority"] = json!(dice.below(14));
+    }
+    if question["check"] == "submit" && dice.chance(50) {
+        question["tags"] = json!([format!("workflowid:{}", dice.pick(&WORKFLOWS))]);
+    }
+    if dice.chance(12) {
+        question["real_user"] = json!(dice.pick(&["knox", "bob", ADMINISTRATOR]));
     }
     question["expect"] = json!({});
     question

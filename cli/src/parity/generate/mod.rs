@@ -6,8 +6,10 @@
 pub(crate) mod admissions;
 mod asks;
 mod dice;
+mod lists;
 mod profile;
 mod refresh;
+mod rules;
 mod steps;
 mod tree;
 

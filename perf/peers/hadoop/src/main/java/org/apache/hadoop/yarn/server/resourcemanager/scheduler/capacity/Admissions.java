@@ -129,6 +129,10 @@ final class Admissions {
   private ObjectNode answer(JsonNode question) throws Exception {
     UserGroupInformation user =
         UserGroupInformation.createRemoteUser(question.get("user").asText());
+    if (question.hasNonNull("real_user")) {
+      user = UserGroupInformation.createProxyUser(user.getUserName(),
+          UserGroupInformation.createRemoteUser(question.get("real_user").asText()));
+    }
     ObjectNode out = JSON.objectNode();
     switch (question.path("check").asText("submit")) {
       case "submit" -> submit(question, user, out);
