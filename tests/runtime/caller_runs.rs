@@ -60,6 +60,11 @@ fn thread_of(engine: &Threaded) -> ThreadId {
 /// Waits until the committer rests, so that a call is carried out on this thread.
 fn at_rest(engine: &Threaded) {
     engine.quiesce();
+    await_rest(engine);
+}
+
+/// The same, without a snapshot that nobody asked for.
+fn await_rest(engine: &Threaded) {
     let here = std::thread::current().id();
     for _ in 0..LOOKS {
         // A committer that is called all the time does not come to rest.
@@ -276,6 +281,37 @@ fn every_call_of_many_is_answered() {
         assert_eq!(nodes, Ok((CALLERS * CALLS) as usize), "{mode:?}");
         assert_eq!(engine.stop(), EngineEnd::Stopped, "{mode:?}");
     }
+}
+
+/// Whoever asks for a snapshot while another caller has the committer gets an older one; the one that was asked for
+/// is there before the committer is released.
+#[test]
+fn a_snapshot_that_is_asked_for_meanwhile_is_made() {
+    let engine = Threaded::start(settings(&[]), &[], Mode::Heartbeat, SystemClock::new()).unwrap();
+    // The snapshot that others get while a caller has the committer.
+    let shown = || {
+        let (entered, was_entered) = std::sync::mpsc::channel();
+        let (release, is_released) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let engine = &engine;
+            let caller = scope.spawn(move || {
+                engine.inspect(move |_| {
+                    entered.send(()).unwrap();
+                    is_released.recv().unwrap();
+                })
+            });
+            was_entered.recv().unwrap();
+            let snapshot = engine.snapshot();
+            release.send(()).unwrap();
+            caller.join().unwrap().unwrap();
+            await_rest(engine);
+            snapshot.nodes.len()
+        })
+    };
+    at_rest(&engine);
+    engine.add_node(node(1)).unwrap();
+    assert_eq!(shown(), 0, "nobody asked for it before");
+    assert_eq!(shown(), 1);
 }
 
 /// More is asked for than a caller lets the committer decide: neither quiescence nor a snapshot after
