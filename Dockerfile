@@ -1,6 +1,8 @@
 # The `capsched` command alone, on a small base image:
 #   docker build -t capsched . && docker run --rm -v "$PWD:/data" capsched check capacity-scheduler.xml
-FROM rust:1.95-slim-bookworm AS build
+FROM rust:1.95.0-slim-bookworm AS build
+# The toolchain of the image. rust-toolchain.toml asks for rustfmt and clippy too, which would be downloaded.
+ENV RUSTUP_TOOLCHAIN=1.95.0
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .

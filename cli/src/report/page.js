@@ -63,6 +63,10 @@ function fill(parent, head, rows) {
   });
 }
 
+// Axes of what is counted, and their steps: there is no half container.
+const COUNTED = ["containers", "applications"];
+const WHOLE = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));
+
 // Lines over one axis; `stacked` fills each line down to the one before.
 function lines(chart, xs, series, options) {
   const draw = () => {
@@ -89,7 +93,7 @@ function lines(chart, xs, series, options) {
       width: Math.max(280, chart.clientWidth),
       height: 300,
       scales: { x: { time: false, distr: options.logX ? 3 : 1 }, y: { distr: options.logY ? 3 : 1, range: options.logY ? undefined : (u, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-      axes: [axis(options.x, { values: options.xValues, incrs: options.xIncrs }), axis(options.y, { size: 70 })],
+      axes: [axis(options.x, { values: options.xValues, incrs: options.xIncrs }), axis(options.y, { size: 70, incrs: COUNTED.includes(options.y) ? WHOLE : undefined })],
       series: [{ label: options.x, value: options.xValue || ((u, v) => (v === null ? "-" : String(v))) }].concat(shown),
       cursor: { drag: { x: true, y: false } },
     }, [xs].concat(data), chart);
@@ -406,10 +410,13 @@ function limits(data) {
       const rows = xs.map((x, i) => [x, ...leaves.flatMap((queue) => [gib(queue.used_mib[i]), gib(queue.guaranteed_mib[i]), gib(queue.maximum_mib[i])])]);
       const more = leaves.length > shown.length ? ` The table has ${leaves.length - shown.length} leaves more.` : "";
       const most = Math.max(1, ...shown.flatMap((queue) => queue.used_mib.concat(queue.guaranteed_mib)));
+      const peak = (list) => gib(Math.max(...list));
+      const says = (queue) => `used ${peak(queue.used_mib)} of ${peak(queue.guaranteed_mib)}, maximum ${peak(queue.maximum_mib)} GiB`;
+      const longest = Math.max(...shown.map((queue) => says(queue).length)) * 7.2 + 16;
       const chart = card(`Guarantees and maxima, ${run.name}`, `Memory on ${partitionName(partition)}, a panel for each leaf. Filled: what the leaf uses. Dashed: its guarantee. Solid: its maximum. Each panel ends at ${seconds(xs[xs.length - 1])} and at ${gib(most)} GiB, where higher maxima are cut off. The numbers are the highest of the run.${more}`, head, rows, true);
       const draw = () => {
         chart.textContent = "";
-        const width = Math.max(280, chart.clientWidth), across = width < 560 ? 1 : width < 900 ? 2 : 4;
+        const width = Math.max(280, chart.clientWidth), across = Math.max(1, Math.min(4, Math.floor(width / longest)));
         const own = width / across, tall = 134, plot = 78, top = 38;
         const svg = svgEl("svg", { viewBox: `0 0 ${width} ${Math.ceil(shown.length / across) * tall}`, role: "img" }, chart);
         const last = Math.max(1, xs[xs.length - 1]);
@@ -417,9 +424,8 @@ function limits(data) {
           const left = (at % across) * own + 4, base = Math.floor(at / across) * tall + top + plot;
           const x = (s) => left + (s / last) * (own - 16), y = (value) => base - Math.min(1, value / most) * plot;
           const path = (list) => { let text = ""; list.forEach((value, i) => { text += i ? `H${x(xs[i]).toFixed(1)}V${y(value).toFixed(1)}` : `M${x(xs[0]).toFixed(1)},${y(value).toFixed(1)}`; }); return text + `H${x(last).toFixed(1)}`; };
-          const peak = (list) => gib(Math.max(...list));
           svgEl("text", { x: left, y: base - plot - 22 }, svg, clipped(queue.path, own - 10));
-          svgEl("text", { x: left, y: base - plot - 7 }, svg, `used ${peak(queue.used_mib)} of ${peak(queue.guaranteed_mib)}, maximum ${peak(queue.maximum_mib)} GiB`);
+          svgEl("text", { x: left, y: base - plot - 7 }, svg, says(queue));
           svgEl("path", { d: path(queue.used_mib) + `V${base}H${x(xs[0])}Z`, fill: COLOURS[0], "fill-opacity": 0.55 }, svg);
           svgEl("path", { d: path(queue.guaranteed_mib), fill: "none", stroke: css("--ink"), "stroke-dasharray": "5 4" }, svg);
           svgEl("path", { d: path(queue.maximum_mib), fill: "none", stroke: COLOURS[1] }, svg);
@@ -588,5 +594,8 @@ function begin(data) {
   let timer = 0;
   const again = () => { clearTimeout(timer); timer = setTimeout(() => redraws.forEach((draw) => draw()), 120); };
   window.addEventListener("resize", again);
+  const printing = (on) => () => { document.documentElement.classList.toggle("printing", on); redraws.forEach((draw) => draw()); };
+  window.addEventListener("beforeprint", printing(true));
+  window.addEventListener("afterprint", printing(false));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
 }

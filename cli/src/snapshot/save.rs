@@ -1,6 +1,6 @@
 //! Saving a moment of a recorded run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::refused;
 use crate::aside::Aside;
+use crate::live::is_address;
 use crate::output::line;
 use crate::play::{grouped, virtual_time};
 use crate::recipe::{Recorded, Staged};
@@ -37,6 +38,7 @@ pub(crate) struct SaveArgs {
 
 /// Runs `capsched snapshot save`.
 pub(crate) fn save(args: &SaveArgs) -> Result<ExitCode> {
+    refuse_server(&args.run)?;
     let out = std::path::absolute(&args.out)?;
     let file = Aside::create(&out, args.force)?;
     let recorded = Recorded::open(&args.run)?;
@@ -76,6 +78,19 @@ pub(crate) fn save(args: &SaveArgs) -> Result<ExitCode> {
         line(format_args!("{shown}: {calls} calls up to {when}"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses the address of a server before any file is created.
+fn refuse_server(run: &Path) -> Result<()> {
+    let run = run.to_string_lossy();
+    if is_address(&run) {
+        bail!(
+            "{}: a snapshot holds every call of a run from its start, and a server does not keep them; \
+             `why`, `top` and `conf plan` take its address, and its path /v1/snapshot has its state as JSON",
+            run.escape_debug()
+        );
+    }
+    Ok(())
 }
 
 /// What the calls depend on.

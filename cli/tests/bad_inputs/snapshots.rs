@@ -415,3 +415,16 @@ fn paths_that_are_no_files_are_named_and_nothing_waits() {
     }
     assert!(pipe.metadata().unwrap().file_type().is_fifo(), "it stays");
 }
+
+#[test]
+fn a_server_is_no_run_to_save_and_no_file_is_created() {
+    let folder = folder("snapshot-of-a-server");
+    let file = folder.join("live.snap");
+    let address = "http://127.0.0.1:8088";
+    let save = ["snapshot", "save", address, "-o", file.to_str().unwrap()];
+    let (code, out, err) = run(&save);
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    assert!(err.contains(&format!("{address}: a snapshot")), "{err}");
+    assert!(err.contains("/v1/snapshot"), "{err}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
