@@ -38,10 +38,9 @@ pub(crate) struct SaveArgs {
 
 /// Runs `capsched snapshot save`.
 pub(crate) fn save(args: &SaveArgs) -> Result<ExitCode> {
-    refuse_server(&args.run)?;
     let out = std::path::absolute(&args.out)?;
     let file = Aside::create(&out, args.force)?;
-    let recorded = Recorded::open(&args.run)?;
+    let recorded = opened(&args.run)?;
     let staged = recorded.stage()?;
     let scene = staged.scene();
     if staged.costs.costs().is_some() {
@@ -80,17 +79,17 @@ pub(crate) fn save(args: &SaveArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses the address of a server before any file is created.
-fn refuse_server(run: &Path) -> Result<()> {
-    let run = run.to_string_lossy();
-    if is_address(&run) {
+/// Opens a run; the address of a server is refused with what takes it.
+fn opened(run: &Path) -> Result<Recorded> {
+    let shown = run.to_string_lossy();
+    if is_address(&shown) {
         bail!(
             "{}: a snapshot holds every call of a run from its start, and a server does not keep them; \
              `why`, `top` and `conf plan` take its address, and its path /v1/snapshot has its state as JSON",
-            run.escape_debug()
+            shown.escape_debug()
         );
     }
-    Ok(())
+    Recorded::open(run)
 }
 
 /// What the calls depend on.
