@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::sync::mpsc;
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -183,38 +182,6 @@ fn publications(engine: &Threaded) -> u64 {
     let latencies = engine.latencies();
     let publish = latencies.get(Phase::Publish);
     publish.map_or(0, |took| took.latency().n)
-}
-
-/// Whoever owns the committer publishes for those who asked meanwhile, before it releases it.
-#[test]
-fn a_snapshot_that_is_asked_for_while_a_call_runs_is_made_behind_it() {
-    let builder = Engine::builder(settings(&[])).mode(Mode::Heartbeat);
-    let engine = builder.start().unwrap();
-    at_rest(&engine);
-    engine.add_node(node(1)).unwrap();
-    let before = publications(&engine);
-    let (inside, is_inside) = mpsc::channel();
-    let (leave, may_leave) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let engine = &engine;
-        scope.spawn(move || {
-            let look = move |_: &_| {
-                inside.send(()).unwrap();
-                may_leave.recv().unwrap();
-            };
-            engine.inspect(look).unwrap();
-        });
-        is_inside.recv().unwrap();
-        assert_eq!(engine.snapshot().nodes.len(), 0, "nobody publishes here");
-        assert_eq!(publications(engine), before);
-        leave.send(()).unwrap();
-    });
-    let made = (0..LOOKS).any(|_| {
-        std::thread::sleep(Duration::from_millis(1));
-        publications(&engine) > before
-    });
-    assert!(made, "nobody made the snapshot");
-    assert_eq!(engine.stop(), EngineEnd::Stopped);
 }
 
 /// The thread sleeps without a limit when the call comes that gives it one.
