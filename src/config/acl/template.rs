@@ -83,9 +83,13 @@ pub(in crate::config) fn creation_depth(source: &impl PropertySource, path: &str
 }
 
 /// The path itself, then with its last part as a wildcard, then its last two, as many as queues
-/// may be created deep.
+/// may be created deep. Empty parts at the end do not count, and a single part but `root` has none.
+// As AutoCreatedQueueTemplate.setTemplateConfigEntries.
 fn with_wildcards(source: &impl PropertySource, path: &str) -> Vec<String> {
-    let parts: Vec<&str> = path.split('.').collect();
+    let parts: Vec<&str> = path.trim_end_matches('.').split('.').collect();
+    if parts.len() == 1 && path != "root" {
+        return Vec::new();
+    }
     let wildcards = creation_depth(source, path).min(parts.len() - 1);
     let with = |stars: usize| {
         let fixed = parts[..parts.len() - stars].iter().copied();
@@ -222,6 +226,26 @@ mod tests {
         let template = ("root.u.leaf-queue-template.acl_submit_applications", "bob");
         let managed = ("root.u.auto-create-child-queue.enabled", "true");
         assert!(admitted(&[template, managed], "root.u.x", "root.u"));
+    }
+
+    #[test]
+    fn empty_parts_at_the_end_of_a_path_are_no_level() {
+        let wild = "root.*.auto-queue-creation-v2.parent-template.acl_submit_applications";
+        let deep = "root.u.*.auto-queue-creation-v2.parent-template.acl_submit_applications";
+        let own = "root.u.auto-queue-creation-v2.parent-template.acl_submit_applications";
+        for (key, path, parent, want) in [
+            (wild, "root.u.g.x", "root.u", true),
+            (wild, "root..x.y", "root", false),
+            (wild, "root.u..x.y", "root.u", true),
+            (deep, "root.u..x.y", "root.u", false),
+            (own, "root.u..x.y", "root.u", true),
+        ] {
+            assert_eq!(
+                admitted(&[(key, "bob")], path, parent),
+                want,
+                "{key} {path}"
+            );
+        }
     }
 
     #[test]
