@@ -11,5 +11,5 @@ pub(in crate::runtime) struct EventBatch {
     pub(in crate::runtime) events: Vec<Event>,
 }
 
-/// Where the last batch goes that found no room in the ring.
-pub(in crate::runtime) type LastBatch = Arc<Mutex<Option<EventBatch>>>;
+/// Where the last batches go that found no room in the ring.
+pub(in crate::runtime) type LastBatches = Arc<Mutex<Vec<EventBatch>>>;

@@ -1,12 +1,13 @@
 //! Events come with the moment at which they were handed over, however late they are read.
 
+use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Awaited, DeliveredEvents, EngineEnd, Event, Mode,
+    AppSpec, ApplicationId, Ask, AskCall, Awaited, DeliveredEvents, Engine, EngineEnd, Event, Mode,
     NodeSpec, Threaded,
 };
 use capsched::resource::ResourceVector;
@@ -86,4 +87,32 @@ fn a_task_is_woken_once_events_come_and_at_the_end() {
     assert_eq!(woken(), 2);
     let ended = engine.poll_events(&mut events, &context);
     assert_eq!(ended, Poll::Ready(Awaited::Ended));
+}
+
+/// Calls go on while nobody reads. What they leave comes in order, in deliveries of bounded length.
+#[test]
+fn events_that_wait_for_a_reader_come_in_parts() {
+    const APPS: u32 = 3000;
+    let settings = crate::trees::settings([("root.queues", "a"), ("root.a.capacity", "100")]);
+    let engine = Engine::builder(settings).capacity(NonZeroUsize::MIN);
+    let mut engine = engine.start().unwrap();
+    for number in 0..APPS {
+        let app = ApplicationId::new(number);
+        engine.submit(AppSpec::new(app, "root.a", "ann")).unwrap();
+        engine.finish_app(app).unwrap();
+    }
+    engine.request_stop();
+    assert_eq!(engine.end(), EngineEnd::Stopped);
+    let (mut events, mut delivered) = (Vec::new(), Vec::new());
+    engine.append_deliveries(&mut events, &mut delivered);
+    let started = events.iter().filter_map(|event| match event {
+        Event::MasterStarted { app, .. } => Some(*app),
+        _ => None,
+    });
+    assert!(started.eq((0..APPS).map(ApplicationId::new)));
+    let mut from = 0;
+    for DeliveredEvents { end, .. } in delivered {
+        assert!(end - from <= 1024, "{}", end - from);
+        from = end;
+    }
 }

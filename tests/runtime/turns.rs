@@ -548,7 +548,9 @@ fn opportunistic_containers_are_placed_in_parts() {
     let asks = vec![Ask::anywhere(size(), WAITING)];
     let (turns, asked) = beside_a_fetch(&mut desk, |desk| desk.ask_opportunistic(LONG, asks));
     assert_eq!(asked, Ok(()));
-    assert!(turns >= 75, "{turns}");
+    // A container takes five items: the key that is tried, the look at the node, and three to place it. A turn of 512
+    // items begins the last one with what is left.
+    assert!(turns >= 40_000 / 512_usize.div_ceil(5), "{turns}");
     assert_eq!(desk.ledger().opportunistic_waiting(LONG), 0);
     let (turns, reply) = call(&mut desk, AskCall::default());
     assert_eq!(reply.unwrap().allocated.len(), 40_000);

@@ -19,6 +19,9 @@ use crate::id::{AppSlot, NodeSlot, SchedulerKey};
 use crate::resource::PackedVector;
 use crate::snapshot::State;
 
+/// Budget that a placed container takes besides the looks at nodes, in items.
+const PLACED: usize = 3;
+
 /// Where a container goes.
 #[derive(Clone, Copy, Debug)]
 struct ChosenNode {
@@ -62,7 +65,8 @@ impl<'a> NodeQueues<'a> {
     }
 
     /// Places containers that an application still wants, as many as the budget has; whether no more can be placed
-    /// now. Keys come in their order, the most important first.
+    /// now. Keys come in their order, the most important first. Each key that is tried, each look at a node and each
+    /// container takes of the budget.
     ///
     /// Cost: for each container, and for each key that gets none, a look at few nodes (`nodes_used`) in each place
     /// that its ask names.
@@ -79,11 +83,12 @@ impl<'a> NodeQueues<'a> {
             };
             *budget -= 1;
             let chosen = match waiting.get(key) {
-                Some(ask) => self.choose_node(app, ask).map(|chosen| (chosen, ask)),
+                Some(ask) => self.choose_node(app, ask, budget).map(|node| (node, ask)),
                 None => None,
             };
             match chosen {
                 Some((chosen, ask)) => {
+                    *budget = budget.saturating_sub(PLACED);
                     self.place_on(app, key, ask, chosen);
                     waiting.note_placed(key, chosen.place);
                 }
@@ -95,10 +100,15 @@ impl<'a> NodeQueues<'a> {
     }
 
     /// The node for the next container of an ask: one of its hosts, else of its racks, else any other.
-    fn choose_node(&mut self, app: AppSlot, ask: &WaitingAsk) -> Option<ChosenNode> {
+    fn choose_node(
+        &mut self,
+        app: AppSlot,
+        ask: &WaitingAsk,
+        budget: &mut usize,
+    ) -> Option<ChosenNode> {
         for (at, wanted) in ask.places.iter().enumerate() {
             let group = NodeGroup::Place(wanted.place);
-            if let Some((node, starts)) = self.choose_in(app, ask, group) {
+            if let Some((node, starts)) = self.choose_in(app, ask, group, budget) {
                 let place = Some(at);
                 return Some(ChosenNode {
                     node,
@@ -109,7 +119,7 @@ impl<'a> NodeQueues<'a> {
         }
         // Differs: the reference places anywhere even where the ask does not allow it.
         let group = NodeGroup::Partition(ask.partition);
-        let anywhere = ask.relax.then(|| self.choose_in(app, ask, group));
+        let anywhere = ask.relax.then(|| self.choose_in(app, ask, group, budget));
         let (node, starts) = anywhere.flatten()?;
         Some(ChosenNode {
             node,
@@ -125,10 +135,12 @@ impl<'a> NodeQueues<'a> {
         app: AppSlot,
         ask: &WaitingAsk,
         group: NodeGroup,
+        budget: &mut usize,
     ) -> Option<(NodeSlot, bool)> {
         let most = self.opportunistic.settings?.nodes_used;
         let mut waits = None;
         for node in self.opportunistic.order.least_loaded(group, most) {
+            *budget = budget.saturating_sub(1);
             match self.rooms().fit_on(&self.state.apps[app], ask, node) {
                 NodeFit::Starts => return Some((node, true)),
                 NodeFit::Queues => waits = waits.or(Some((node, false))),

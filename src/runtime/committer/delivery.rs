@@ -3,9 +3,9 @@
 //! 1. The ledger collects events in a buffer. The committer exchanges it for an empty one that a reader
 //!    gave back, so that no buffer is allocated in the steady state.
 //! 2. A batch goes to the readers through a bounded ring.
-//! 3. If the ring is full, the batch stays undelivered and the committer takes no proposals until a reader
-//!    makes room: events are never dropped, and their number is bounded.
-//! 4. At the end, a batch that found no room is left where the reader finds it behind the ring.
+//! 3. If the ring is full, the batch stays in the backlog and the committer takes no proposals until a reader
+//!    makes room: events are never dropped. What calls add meanwhile costs each turn a bounded copy.
+//! 4. At the end, batches that found no room are left where the reader finds them behind the ring.
 //!
 //! An event that says a reservation is kept is not delivered: it would come with every look at the node.
 //!
@@ -13,9 +13,10 @@
 
 use std::sync::PoisonError;
 
+use super::event_backlog::EventBacklog;
 use crate::commit::{Event, Unsettled};
 use crate::runtime::Sequential;
-use crate::runtime::event_batch::{EventBatch, LastBatch};
+use crate::runtime::event_batch::{EventBatch, LastBatches};
 use crate::runtime::handles::event_reader::EventReader;
 use crate::runtime::handles::queue_capacities::QueueCapacities;
 use crate::sync::{
@@ -27,9 +28,9 @@ pub(in crate::runtime) struct Delivery {
     ring: RingSender<EventBatch>,
     /// Empty buffers that readers gave back.
     spent: RingReceiver<Vec<Event>>,
-    last: LastBatch,
+    last: LastBatches,
     /// Events that the ring had no room for.
-    undelivered: Vec<Event>,
+    undelivered: EventBacklog,
 }
 
 impl Delivery {
@@ -40,13 +41,13 @@ impl Delivery {
     ) -> (Self, (EventReader, Parker)) {
         let (sender, batches) = ring(capacities.events);
         let (spent_sender, spent) = ring(capacities.spent);
-        let last: LastBatch = Arc::new(Mutex::new(None));
+        let last = LastBatches::default();
         let reader = EventReader::new(batches, Arc::clone(&last), spent_sender);
         let delivery = Self {
             ring: sender.waking(waker),
             spent,
             last,
-            undelivered: Vec::new(),
+            undelivered: EventBacklog::default(),
         };
         (delivery, (reader, parker))
     }
@@ -66,16 +67,12 @@ impl Delivery {
         if count > 0 {
             self.collect(engine, count);
         }
-        if self.undelivered.is_empty() {
-            return;
-        }
-        let batch = EventBatch {
-            at_ns: now_ns(),
-            events: std::mem::take(&mut self.undelivered),
-        };
-        match self.ring.try_send(batch) {
-            Ok(()) | Err(TrySendError::Closed(_)) => {}
-            Err(TrySendError::Full(back)) => self.undelivered = back.events,
+        while let Some(events) = self.undelivered.take_first() {
+            let at_ns = now_ns();
+            match self.ring.try_send(EventBatch { at_ns, events }) {
+                Ok(()) | Err(TrySendError::Closed(_)) => {}
+                Err(TrySendError::Full(back)) => return self.undelivered.put_back(back.events),
+            }
         }
     }
 
@@ -88,22 +85,14 @@ impl Delivery {
         };
         let mut events = engine.exchange_events(buffer);
         events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
-        if self.undelivered.is_empty() {
-            self.undelivered = events;
-        } else {
-            self.undelivered.append(&mut events);
-        }
+        self.undelivered.add(events);
     }
 
     /// Leaves what found no room to the readers, before the ring is finished by dropping this end.
     pub(in crate::runtime) fn finish(&mut self, at_ns: u64) {
-        if self.undelivered.is_empty() {
-            return;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(events) = self.undelivered.take_first() {
+            last.push(EventBatch { at_ns, events });
         }
-        let batch = EventBatch {
-            at_ns,
-            events: std::mem::take(&mut self.undelivered),
-        };
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(batch);
     }
 }

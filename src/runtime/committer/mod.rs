@@ -27,6 +27,7 @@
 pub(super) mod caller_runs;
 mod commits;
 pub(super) mod delivery;
+mod event_backlog;
 pub(super) mod idle;
 pub(super) mod inline_scheduling;
 pub(super) mod proposer_rings;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::commit::Event;
 use crate::runtime::Threaded;
 use crate::runtime::committer::idle::look_out;
-use crate::runtime::event_batch::{EventBatch, LastBatch};
+use crate::runtime::event_batch::{EventBatch, LastBatches};
 use crate::runtime::proposer::wait;
 use crate::sync::{Mutex, MutexGuard, Parked, Parker, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};
@@ -69,7 +69,7 @@ pub(super) enum Taker {
 pub(in crate::runtime) struct EventReader {
     batches: RingReceiver<EventBatch>,
     /// What found no room in the ring when the engine ended; complete once the ring is finished.
-    last: LastBatch,
+    last: LastBatches,
     spent: RingSender<Vec<Event>>,
     /// Whether the stream was taken, which has all events from then on.
     is_taken: bool,
@@ -78,7 +78,7 @@ pub(in crate::runtime) struct EventReader {
 impl EventReader {
     pub(in crate::runtime) fn new(
         batches: RingReceiver<EventBatch>,
-        last: LastBatch,
+        last: LastBatches,
         spent: RingSender<Vec<Event>>,
     ) -> Self {
         Self {
@@ -123,8 +123,8 @@ impl EventReader {
             }
         }
         let last = self.last.lock();
-        let last = last.unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(mut batch) = last {
+        let last = std::mem::take(&mut *last.unwrap_or_else(PoisonError::into_inner));
+        for mut batch in last {
             append(&mut batch);
         }
         false
