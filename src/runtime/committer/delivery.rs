@@ -19,9 +19,7 @@ use crate::runtime::Sequential;
 use crate::runtime::event_batch::{EventBatch, LastBatches};
 use crate::runtime::handles::event_reader::EventReader;
 use crate::runtime::handles::queue_capacities::QueueCapacities;
-use crate::sync::{
-    Arc, Mutex, Parker, Received, RingReceiver, RingSender, TrySendError, Waker, ring,
-};
+use crate::sync::{Arc, Parker, Received, RingReceiver, RingSender, TrySendError, Waker, ring};
 
 /// The committer's end of the way of events.
 pub(in crate::runtime) struct Delivery {
