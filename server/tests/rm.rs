@@ -125,6 +125,32 @@ fn an_application_lives_from_its_submission_to_its_end() {
 }
 
 #[test]
+fn a_recorded_pass_names_the_key_that_the_headroom_of_a_queue_refuses() {
+    let mut setup = setup();
+    let key = "yarn.scheduler.capacity.root.a.maximum-capacity";
+    setup.scheduler.insert(key.to_owned(), "75".to_owned());
+    let rm = ResourceManager::start(setup).unwrap();
+    register(&rm, "n1:1");
+    let node = "n1:1".parse().unwrap();
+    let application = submit(&rm, "a");
+    rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    start(&rm, &application);
+    let id = application.parse().unwrap();
+    // The queue may use 6144: beside the master and the first container, 2048 are left.
+    let call = AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[3072, 1]), 2)]);
+    rm.ask(id, call, 10.0).unwrap();
+    let refused = || {
+        rm.record_node(Some(node.clone()));
+        rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+        let root = rm.node_activity(Some(&node)).unwrap().root;
+        let leaf = root.children.iter().find(|leaf| &*leaf.path == "root.a");
+        leaf.unwrap().refused.map(|(app, _)| app)
+    };
+    assert_eq!(refused(), None);
+    assert_eq!(refused(), Some(id));
+}
+
+#[test]
 fn what_the_scheduler_refuses_is_kept_as_failed() {
     let rm = manager();
     for queue in ["b", "nowhere"] {

@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use capsched::api::{ApplicationId, ContainerId, Event, NodeName, ResourceVector};
 use capsched::commit::Ledger;
-use capsched::id::{PartitionId, QueueSlot, SchedulerKey};
-use capsched::policy::order_children;
+use capsched::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey};
+use capsched::policy::{constraint_holds, order_children};
+use capsched::proposer::{Candidates, Step, Watch, propose_watched};
+use capsched::queue::Exclusivity;
 use capsched::snapshot::State;
 
 /// A queue that a pass may come to, with what it may come to below, in the order of the visit.
@@ -23,6 +25,22 @@ pub struct Visited {
     pub children: Vec<Self>,
     /// Active applications of a leaf: their priorities, and whether they ask anything.
     pub apps: Vec<(ApplicationId, i32, bool)>,
+    /// The key of a leaf's application that its headroom refuses; the visit of the leaf ends there.
+    pub refused: Option<(ApplicationId, SchedulerKey)>,
+}
+
+/// The keys of a pass that it did not bring to the node.
+#[derive(Debug, Default)]
+struct KeptBack(Vec<(AppSlot, SchedulerKey)>);
+
+impl Watch for KeptBack {
+    fn ended(&mut self, _: Step) {}
+
+    fn looked(&mut self, app: AppSlot, key: SchedulerKey, tried: bool) {
+        if !tried {
+            self.0.push((app, key));
+        }
+    }
 }
 
 /// What one attempt of a pass placed or reserved.
@@ -133,25 +151,35 @@ impl Activities {
 }
 
 impl Visited {
-    /// The root queue and all below it as a pass on a partition comes to them.
-    pub(super) fn of(ledger: &Ledger, partition: PartitionId) -> Self {
-        Self::of_queue(ledger.state(), State::ROOT, partition)
+    /// The root queue and all below it as a pass over a node comes to them.
+    pub(super) fn of(ledger: &Ledger, node: NodeSlot) -> Self {
+        let state = ledger.state();
+        let refused = refused_by_headroom(state, node);
+        Self::of_queue(state, State::ROOT, state.nodes[node].partition, &refused)
     }
 
-    fn of_queue(state: &State, slot: QueueSlot, partition: PartitionId) -> Self {
+    fn of_queue(
+        state: &State,
+        slot: QueueSlot,
+        partition: PartitionId,
+        refused: &[(AppSlot, SchedulerKey)],
+    ) -> Self {
         let queue = &state.queues[slot];
         let children = order_children(state, slot, partition).into_iter();
-        let children = children.map(|child| Self::of_queue(state, child, partition));
-        let apps = queue.leaf.iter().flat_map(|leaf| &leaf.active);
-        let apps = apps.map(|&app| {
+        let children = children.map(|child| Self::of_queue(state, child, partition, refused));
+        let active = || queue.leaf.iter().flat_map(|leaf| &leaf.active);
+        let apps = active().map(|&app| {
             let row = &state.apps[app];
             (row.id, row.priority, !row.part(partition).pending.is_none())
         });
+        let own = |(app, _): &&(AppSlot, SchedulerKey)| active().any(|active| active == app);
+        let refused_here = refused.iter().find(own);
         Self {
             path: Arc::clone(&queue.settings.path),
             asks: !queue.part(partition).pending.is_none(),
             apps: apps.collect(),
             children: children.collect(),
+            refused: refused_here.map(|&(app, key)| (state.apps[app].id, key)),
         }
     }
 
@@ -160,6 +188,37 @@ impl Visited {
         let own = self.apps.iter().any(|&(id, _, asks)| id == app && asks);
         own || self.children.iter().any(|child| child.asks_of(app))
     }
+}
+
+/// The keys for which the headroom of their queue is too small, in a pass over a node that is not carried out.
+///
+/// A key that asks for the partition, and whose constraint holds, comes to the node unless its limits refuse it. With
+/// reservations that do not continue looking, other limits than the headroom may do so; nothing is said then.
+fn refused_by_headroom(state: &State, node: NodeSlot) -> Vec<(AppSlot, SchedulerKey)> {
+    if !state.settings.continue_looking {
+        return Vec::new();
+    }
+    let mut kept_back = KeptBack::default();
+    let watch: Option<&mut dyn Watch> = Some(&mut kept_back);
+    let candidates = Candidates::node(node);
+    // What it would place is of no interest: the pass itself follows.
+    let _ = propose_watched(
+        state,
+        &candidates,
+        Exclusivity::Respect,
+        &mut Vec::new(),
+        watch,
+    );
+    let row = &state.nodes[node];
+    let by_headroom = |&(app, key): &(AppSlot, SchedulerKey)| {
+        let asks = state.apps[app].key(key);
+        asks.is_some_and(|asks| {
+            asks.count(NameId::ANY) > 0
+                && asks.partition == row.partition
+                && constraint_holds(state, app, asks, row)
+        })
+    };
+    kept_back.0.into_iter().filter(by_headroom).collect()
 }
 
 /// What the decisions of a heartbeat placed and reserved on its node, by queues of applications.

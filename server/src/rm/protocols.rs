@@ -91,9 +91,10 @@ impl ResourceManager {
         }
         let node = node.clone();
         let looked = self.engine.inspect(move |ledger| {
-            let partition = ledger.state().nodes[ledger.node(&node)?].partition;
+            let node = ledger.node(&node)?;
+            let partition = ledger.state().nodes[node].partition;
             let name = ledger.state().partitions[partition].name.to_string();
-            Some((name, Visited::of(ledger, partition)))
+            Some((name, Visited::of(ledger, node)))
         });
         looked.ok().flatten()
     }

@@ -2,6 +2,7 @@
 // As ActivitiesInfo, NodeAllocationInfo and ActivityNodeInfo.
 
 use capsched::api::ApplicationId;
+use capsched::id::SchedulerKey;
 
 use crate::rest::time;
 use crate::rest::tree::Object;
@@ -18,6 +19,7 @@ pub(in crate::rest) enum Grouping {
 }
 
 const NO_NEED: &str = "Queue does not need more resource";
+const NO_HEADROOM: &str = "Queue does not have enough headroom for inner highest-priority request";
 
 /// One recorded heartbeat of a node.
 pub(in crate::rest) fn node_activities(
@@ -59,7 +61,7 @@ fn pass(
             ("SKIPPED", first.map_or_else(|| skipped(root), skipped))
         }
         None => {
-            let below = root.children.iter().map(skipped);
+            let below = root.children.iter().map(without_placement);
             ("SKIPPED", skipped(root).with_many("children", below))
         }
     };
@@ -87,6 +89,57 @@ fn skipped(queue: &Visited) -> Object {
     } else {
         object.with("diagnostic", NO_NEED)
     }
+}
+
+/// A queue in a pass that placed nothing: a leaf whose headroom refused a key shows the application and the key.
+// As LeafQueue.assignContainers, which ends at the first such application.
+fn without_placement(visited: &Visited) -> Object {
+    let Some((app, key)) = visited.refused else {
+        return skipped(visited);
+    };
+    let mut apps = Vec::new();
+    for &(id, priority, asks) in &visited.apps {
+        if id != app {
+            apps.push(passed_by(id, priority, asks));
+            continue;
+        }
+        let request = of_key(key)
+            .with("allocationState", "REJECTED")
+            .with("diagnostic", NO_HEADROOM);
+        let refused = of_app(id, priority).with("allocationState", "REJECTED");
+        apps.push(refused.with_many("children", [request]));
+        break;
+    }
+    Object::new()
+        .with("name", &*visited.path)
+        .with("allocationState", "REJECTED")
+        .with("diagnostic", format!("{NO_HEADROOM} from {app}"))
+        .with_many("children", apps)
+}
+
+fn of_app(id: ApplicationId, priority: i32) -> Object {
+    Object::new()
+        .with("name", id.to_string())
+        .with("appPriority", priority)
+}
+
+/// An application that a visit of its leaf left behind.
+fn passed_by(id: ApplicationId, priority: i32, asks: bool) -> Object {
+    let object = of_app(id, priority).with("allocationState", "SKIPPED");
+    if asks {
+        return object;
+    }
+    object.with("diagnostic", "Application does not need more resource")
+}
+
+fn of_key(key: SchedulerKey) -> Object {
+    Object::new()
+        .with(
+            "name",
+            format!("request_{}_{}", key.priority, key.request_id),
+        )
+        .with("requestPriority", key.priority)
+        .with("allocationRequestId", key.request_id)
 }
 
 /// A queue in which a pass ended; nothing where it ended elsewhere.
@@ -130,32 +183,19 @@ fn apps(
 ) -> Vec<Object> {
     let mut all = Vec::new();
     for &(id, priority, asks) in &leaf.apps {
-        let object = Object::new()
-            .with("name", id.to_string())
-            .with("appPriority", priority);
         if id == placed.container.app {
             let request = request(placed, activity, grouping);
-            let served = object.with("allocationState", verb(placed));
+            let served = of_app(id, priority).with("allocationState", verb(placed));
             all.push(served.with_many("children", [request]));
             break;
         }
-        let object = object.with("allocationState", "SKIPPED");
-        all.push(if asks {
-            object
-        } else {
-            object.with("diagnostic", "Application does not need more resource")
-        });
+        all.push(passed_by(id, priority, asks));
     }
     all
 }
 
 fn request(placed: &Placed, activity: &NodeActivity, grouping: Grouping) -> Object {
-    let key = placed.key;
-    let name = format!("request_{}_{}", key.priority, key.request_id);
-    Object::new()
-        .with("name", name)
-        .with("requestPriority", key.priority)
-        .with("allocationRequestId", key.request_id)
+    of_key(placed.key)
         .with("allocationState", verb(placed))
         .with_many("children", [on_node(placed, activity, grouping)])
 }
