@@ -35,7 +35,7 @@ impl<'a> Scene<'a> {
         let caller = Caller {
             user,
             groups: &own,
-            real_user: None,
+            real_user: check["real_user"].as_str(),
         };
         let expect = &check["expect"];
         let path = self.path(text("queue"));
