@@ -181,7 +181,6 @@ impl<const N: usize> Pass<'_, N> {
     /// Counts so many nodes without room for a container that may be anywhere.
     // As preCheckForNodeCandidateSet and assignContainersOnNode; 3.5 counts what is missed once, before the nodes.
     fn count_full(&self, visit: &mut KeyVisit<'_, N>, nodes: i32) {
-        visit.tried = true;
         visit.opportunities = visit.opportunities.saturating_add(nodes);
         let by_node = !self.state.settings.rules.request_before_nodes;
         if by_node && visit.asks.partition == PartitionId::DEFAULT {

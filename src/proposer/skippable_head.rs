@@ -61,6 +61,7 @@ impl<const N: usize> Pass<'_, N> {
         let head = &users.head;
         let here = Some((self.partition, self.exclusivity));
         let bound = head.bound;
+        debug_assert!(head.next > 0 || bound.is_none(), "a bound of nobody");
         let elsewhere =
             bound.is_some_and(|bound| Some((bound.partition, bound.exclusivity)) != here);
         let handed = users.users_version > head.since || head.grown == here;

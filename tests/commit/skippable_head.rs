@@ -29,6 +29,7 @@ enum Call {
         app: u32,
         size: usize,
         count: i32,
+        labelled: bool,
     },
     Finish(u32, u32),
     FinishApp(u32),
@@ -48,8 +49,8 @@ const SIZES: [i64; 4] = [1024, 2048, 3072, 7168];
 fn lives() -> impl Strategy<Value = Life> {
     let call = prop_oneof![
         3 => (0u8..3, 0..3).prop_map(|(user, priority)| Call::Submit { user, priority }),
-        6 => (0u32..12, 0usize..4, 0..5).prop_map(|(app, size, count)| {
-            Call::Ask { app, size, count }
+        6 => (0u32..12, 0usize..4, 0..5, 0u8..4).prop_map(|(app, size, count, label)| {
+            Call::Ask { app, size, count, labelled: label == 0 }
         }),
         3 => (0u32..12, 1u32..5).prop_map(|(app, number)| Call::Finish(app, number)),
         1 => (0u32..12).prop_map(Call::FinishApp),
@@ -74,6 +75,7 @@ fn asked_before_any_node() -> Vec<Call> {
         app,
         size: SIZES.len() - 1,
         count: 2,
+        labelled: false,
     };
     let mut calls = vec![submit(0), submit(1), ask(0), ask(1)];
     calls.extend((0..3).map(Call::AddNode));
@@ -89,6 +91,9 @@ fn settings(order: usize) -> TreeSettings {
         ("root.a.minimum-user-limit-percent", "30"),
         ("root.a.user-limit-factor", "0.5"),
         ("root.a.user-settings.u2.weight", "0.5"),
+        ("root.accessible-node-labels.x.capacity", "100"),
+        ("root.a.accessible-node-labels", "x"),
+        ("root.a.accessible-node-labels.x.capacity", "100"),
         ("maximum-am-resource-percent", "1"),
     ])
 }
@@ -97,8 +102,20 @@ fn name(n: u8) -> NodeName {
     NodeName::new(&format!("h{n}"), 1).unwrap()
 }
 
+/// The last node that a call may add is of a partition of its own.
 fn node(n: u8) -> NodeSpec {
-    NodeSpec::new(name(n), ResourceVector::of(&[6144, 8]))
+    let mut node = NodeSpec::new(name(n), ResourceVector::of(&[6144, 8]));
+    if n == 4 {
+        node.partition = "x".to_owned();
+    }
+    node
+}
+
+fn partitions() -> [PartitionSpec; 1] {
+    [PartitionSpec {
+        name: "x".to_owned(),
+        exclusive: true,
+    }]
 }
 
 /// Carries out a call of an outsider; refusals are answers, too.
@@ -118,9 +135,15 @@ fn carry_out(engine: &mut Sequential, submitted: &mut u32, call: &Call) {
             app: of,
             size,
             count,
+            labelled,
         } => {
             let size = ResourceVector::of(&[SIZES[size], 1]);
-            let call = AskCall::asking(vec![Ask::anywhere(size, count)]);
+            let mut ask = Ask::anywhere(size, count);
+            if labelled {
+                ask.partition = Some("x".to_owned());
+                ask.priority = 2;
+            }
+            let call = AskCall::asking(vec![ask]);
             engine.ask(app(of), &call).is_err()
         }
         Call::Finish(of, number) => !engine.container_finished(ContainerId::new(app(of), number)),
@@ -163,7 +186,7 @@ type Play = dyn Fn(&Life, &Heads) -> Vec<Step>;
 
 /// A life in which each heartbeat is an attempt.
 fn live_by_heartbeats((order, nodes, calls): &Life, heads: &Heads) -> Vec<Step> {
-    let mut engine = Sequential::new(settings(*order), &[]).unwrap();
+    let mut engine = Sequential::new(settings(*order), &partitions()).unwrap();
     for n in 0..*nodes {
         engine.add_node(&node(n)).unwrap();
     }
@@ -179,7 +202,7 @@ fn live_by_heartbeats((order, nodes, calls): &Life, heads: &Heads) -> Vec<Step> 
 /// A life with a proposer over copies of the state and an index of nodes.
 fn live_by_proposer((order, nodes, calls): &Life, heads: &Heads) -> Vec<Step> {
     let (mode, clock) = (Mode::Global { threads: 1 }, ManualClock::at(1_000_000));
-    let mut pipeline = Pipeline::new(settings(*order), &[], mode, 64, clock).unwrap();
+    let mut pipeline = Pipeline::new(settings(*order), &partitions(), mode, 64, clock).unwrap();
     for n in 0..*nodes {
         pipeline.call(|engine| engine.add_node(&node(n))).unwrap();
     }
