@@ -37,7 +37,7 @@
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::user_value;
-use crate::queue::{App, AppOrder, Bound, Exclusivity, Leaf};
+use crate::queue::{App, AppOrder, Bound, Exclusivity, Leaf, SkippableHead};
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
@@ -125,7 +125,11 @@ pub(crate) fn grow_head(state: &mut State, leaf: QueueSlot, growth: &HeadGrowth)
 
 /// Ends the head of a leaf of a working copy at a place from which on the order changes.
 pub(crate) fn shorten(users: &mut Leaf, place: usize) {
-    let head = &mut users.head;
+    end_at(&mut users.head, place);
+}
+
+/// Nobody from a place on is in the head. One of nobody depends on nothing.
+fn end_at(head: &mut SkippableHead, place: usize) {
     (head.len, head.next) = (head.len.min(place), head.next.min(place));
     if place == 0 {
         head.bound = None;
@@ -221,12 +225,7 @@ impl SkippedApps {
                 note_limit_of_head(state, leaf, app);
             }
         }
-        let head = &mut state.queues[leaf].as_leaf_mut().head;
-        head.len = len.min(place);
-        head.next = known.min(place);
-        if place == 0 {
-            head.bound = None;
-        }
+        end_at(&mut state.queues[leaf].as_leaf_mut().head, place);
     }
 
     /// Ends the head of a leaf where it depends on what users at their limit use, since one of them uses
