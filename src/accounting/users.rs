@@ -77,6 +77,36 @@ pub(crate) fn charge_user<const N: usize>(
     }
 }
 
+/// Charges a user of a leaf with several amounts, one after the other. The usage ratio of the leaf is a sum in `f32`:
+/// what it comes to depends on each step and on their order. All other figures depend on the sum of the amounts alone.
+pub(crate) fn charge_user_each(
+    state: &mut State,
+    (leaf, user): (QueueSlot, UserSlot),
+    partition: PartitionId,
+    sizes: impl Iterator<Item = ResourceVector>,
+) {
+    let (calculator, total) = (state.calculator, state.total(partition));
+    let mut ratio = state.queues[leaf].as_leaf().parts[partition].usage_ratio;
+    let record = &mut state.users[user];
+    let active = record.active;
+    let part = &mut record.parts[partition];
+    let (mut all, mut count) = (ResourceVector::NONE, 0);
+    for size in sizes {
+        part.used += size;
+        ratio = share::sum(ratio, update_usage_ratio(calculator, &total, part));
+        all += size;
+        count += 1;
+    }
+    let users = state.queues[leaf].as_leaf_mut();
+    users.users_version += count;
+    let part = &mut users.parts[partition];
+    if active {
+        part.active_used += all;
+    }
+    part.usage_ratio = ratio;
+    renew_bounds(state, leaf, partition);
+}
+
 /// Sums the usage ratios of a leaf again, in the order of a hash map of its users.
 // As UsersManager.updateUsageRatio.
 pub(crate) fn recompute_usage_ratio(state: &mut State, leaf: QueueSlot, partition: PartitionId) {

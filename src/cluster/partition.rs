@@ -16,7 +16,7 @@ pub struct Partition {
     pub exclusive: bool,
     /// Sum of the totals of its active nodes.
     pub total: ResourceVector,
-    /// Its nodes in order of arrival; [`Partition::enter`] and [`Partition::leave`] change it.
+    /// Its nodes in order of arrival; [`Partition::enter`], [`Partition::leave`] and [`Partition::keep`] change it.
     pub nodes: Vec<NodeSlot>,
     /// Counts the changes of that list: where two counts are equal, so are the lists.
     pub changes: u64,
@@ -48,5 +48,14 @@ impl Partition {
     pub fn leave(&mut self, node: NodeSlot) {
         self.nodes.retain(|&other| other != node);
         self.changes += 1;
+    }
+
+    /// All nodes but those that stay leave the partition.
+    ///
+    /// Cost: a look at each node.
+    pub fn keep(&mut self, stays: impl Fn(NodeSlot) -> bool) {
+        let before = self.nodes.len();
+        self.nodes.retain(|&node| stays(node));
+        self.changes += (before - self.nodes.len()) as u64;
     }
 }

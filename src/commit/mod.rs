@@ -85,6 +85,7 @@ pub use event_counts::EventCounts;
 pub use gangs::WaitingGang;
 pub use ledger::Ledger;
 pub use nodes::known_labels::{Labels, PartitionSpec};
+pub use nodes::label_removal::LabelRemoval;
 pub use nodes::node_error::NodeError;
 pub use nodes::recovered::{AppRecovery, Recovered, Unclaimed};
 pub use nodes::registration::HeartbeatReply;

@@ -18,9 +18,11 @@ fn buckets(most: usize) -> u32 {
 
 /// Sorts keys, given in order of insertion, into the order in which a map that once held `most`
 /// keys (at least as many as now) is walked.
+///
+/// Cost: one hash for each key, and a sort.
 pub fn sort<T>(keys: &mut [T], most: usize, hash: impl Fn(&T) -> i32) {
     let mask = buckets(most.max(keys.len())) - 1;
-    keys.sort_by_key(|key| {
+    keys.sort_by_cached_key(|key| {
         let hash = hash(key).cast_unsigned();
         (hash ^ (hash >> 16)) & mask
     });

@@ -8,8 +8,8 @@
 
 use super::Sequential;
 use crate::commit::{
-    AppError, AppRecovery, AskError, LeafApps, MovedApps, NodeError, PreemptionProgress,
-    PreemptionRound, Recovered, SubmitError, Verdicts,
+    AppError, AppRecovery, AskError, LabelRemoval, LeafApps, MovedApps, NodeError,
+    PreemptionProgress, PreemptionRound, Recovered, SubmitError, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName};
 use crate::queue::{AppSpec, Ask};
@@ -208,48 +208,39 @@ impl RecoverApp {
     }
 }
 
-/// A label that the cluster forgets. Its nodes come to the default partition before, one after the other.
+/// A label that the cluster forgets. Its nodes come to the default partition before.
 #[derive(Debug)]
 pub(super) struct RemoveLabel {
     label: String,
-    /// Those to come, once they are listed.
-    left: Option<Vec<NodeName>>,
+    /// Once it has begun.
+    under_way: Option<LabelRemoval>,
 }
 
 impl RemoveLabel {
     pub(super) fn of(label: &str) -> Self {
         Self {
             label: label.to_owned(),
-            left: None,
+            under_way: None,
         }
     }
 
-    /// Goes on; what it came to once the label is gone. A node that got the label meanwhile comes with the last part.
+    /// Goes on; what it came to once the label is gone.
     pub(super) fn go_on(
         &mut self,
         engine: &mut Sequential,
         budget: &mut usize,
     ) -> Option<Result<(), NodeError>> {
-        let left = match &mut self.left {
-            Some(left) => left,
-            None => match engine.ledger().labels().nodes_with(&self.label) {
-                Ok(nodes) => self.left.insert(nodes),
+        let removal = match &mut self.under_way {
+            Some(removal) => removal,
+            None => match engine.ledger().begin_label_removal(&self.label) {
+                Ok(removal) => self.under_way.insert(removal),
                 Err(error) => return Some(Err(error)),
             },
         };
-        while *budget > 0
-            && let Some(node) = left.pop()
-        {
-            // Capacities of all queues follow the totals of partitions.
-            let ledger = engine.ledger();
-            let moves = ledger.containers_on(&node) + ledger.state().queues.len();
-            *budget = budget.saturating_sub(1 + moves);
-            if ledger.labels().has(&node, &self.label) {
-                // A node that has the label is registered, and the cluster knows the default one.
-                let _ = engine.relabel_node(&node, "");
-            }
-        }
-        left.is_empty().then(|| engine.remove_label(&self.label))
+        engine.note_nodes();
+        let came_to = engine.ledger.go_on_removing(removal, budget);
+        engine.follow_up();
+        came_to
     }
 }
 

@@ -185,10 +185,12 @@ impl Sequential {
     ///
     /// When the cluster does not know the label; nothing changed then.
     pub fn remove_label(&mut self, label: &str) -> Result<(), NodeError> {
-        self.note_nodes();
-        let result = self.ledger.remove_label(label);
-        self.follow_up();
-        result
+        let mut removing = RemoveLabel::of(label);
+        loop {
+            if let Some(result) = removing.go_on(self, &mut { usize::MAX }) {
+                return result;
+            }
+        }
     }
 
     /// Containers that are handed out from now on end so many ms later where their node has not launched them

@@ -17,6 +17,7 @@ mod full_nodes;
 mod gangs;
 mod lifetimes;
 mod mends;
+mod movement;
 mod operations;
 mod opportunistic;
 #[cfg(debug_assertions)]

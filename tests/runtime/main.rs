@@ -16,6 +16,7 @@ mod examples;
 mod following;
 mod front_door;
 mod hand_out;
+mod label_turns;
 mod looks;
 mod panics;
 mod recovery_turns;

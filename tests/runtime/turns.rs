@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use capsched::api::{
     AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ConstrainedAsk,
     ContainerId, Desk, DeskAnswer, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec,
-    OpportunisticSettings, PartitionSpec, PreemptionReason, ResourceVector, Sequential, StateView,
-    TreeSettings,
+    OpportunisticSettings, PreemptionReason, ResourceVector, Sequential, StateView, TreeSettings,
 };
-use capsched::commit::{Verdict, VerdictKind, Verdicts};
+use capsched::commit::{Ledger, Verdict, VerdictKind, Verdicts};
 use capsched::config;
 use capsched::id::{NodeSlot, PartitionId};
 use capsched::snapshot::State;
@@ -428,108 +427,6 @@ fn a_refresh_of_many_queues() {
     assert_eq!(part.maximum_capacity.to_bits(), 0.6_f32.to_bits());
 }
 
-/// Nodes that have a label.
-const LABELLED: usize = 2000;
-
-fn with_label() -> Sequential {
-    let label = PartitionSpec {
-        name: "gpu".to_owned(),
-        exclusive: true,
-    };
-    let mut engine = Sequential::new(settings(), &[label]).unwrap();
-    for number in 0..LABELLED {
-        let name = NodeName::new(&format!("n{number}"), 1).unwrap();
-        let spec = NodeSpec {
-            partition: "gpu".to_owned(),
-            ..NodeSpec::new(name, ResourceVector::of(&[8192, 8]))
-        };
-        engine.add_node(&spec).unwrap();
-    }
-    engine
-        .submit(&AppSpec::new(FETCHES, "root.a", "ann"))
-        .unwrap();
-    engine
-}
-
-#[test]
-fn a_label_of_many_nodes_is_removed() {
-    let mut desk = Desk::of(with_label());
-    let (turns, removed) = beside_a_fetch(&mut desk, |desk| desk.remove_label("gpu"));
-    assert_eq!(removed, Ok(()));
-    // A node and the three queues are an item each.
-    assert!(turns >= LABELLED / 128, "{turns}");
-    let mut whole = with_label();
-    whole.remove_label("gpu").unwrap();
-    assert_eq!(StateView::of(desk.ledger()), StateView::of(whole.ledger()));
-    let again = alone(&mut desk, |desk| desk.remove_label("gpu"));
-    assert_eq!(again, Err(NodeError::Label("gpu".to_owned())));
-    let default = alone(&mut desk, |desk| desk.remove_label(""));
-    assert!(default.is_err());
-}
-
-/// Settings and labels are refused as a whole, and nodes of labels that go are moved in parts.
-#[test]
-fn a_refresh_that_takes_a_label_away_from_many_nodes() {
-    let label = |name: &str, exclusive| PartitionSpec {
-        name: name.to_owned(),
-        exclusive,
-    };
-    let mut desk = Desk::of(with_label());
-    let before = StateView::of(desk.ledger());
-    let mut without_b = settings();
-    without_b.queues.retain(|queue| &*queue.path != "root.b");
-    let wrong = [
-        (settings(), vec![label("gpu", false)], "label"),
-        (settings(), vec![label("", true)], "label"),
-        (
-            settings(),
-            vec![label("a", true), label("a", true)],
-            "label",
-        ),
-        (settings(), vec![label(&"a".repeat(256), true)], "label"),
-        (without_b, vec![label("ssd", true)], "queue_not_stopped"),
-    ];
-    for (settings, labels, code) in wrong {
-        let refused = alone(&mut desk, |desk| {
-            desk.reconfigure_with_labels(settings, labels)
-        });
-        assert_eq!(refused.map_err(|error| error.code()), Err(code));
-        assert_eq!(StateView::of(desk.ledger()), before);
-    }
-    let labels = vec![label("ssd", false)];
-    let (turns, taken) = beside_a_fetch(&mut desk, |desk| {
-        desk.reconfigure_with_labels(settings(), labels.clone())
-    });
-    assert_eq!(taken, Ok(()));
-    assert!(turns >= LABELLED / 128, "{turns}");
-    let mut whole = with_label();
-    whole.reconfigure_with_labels(settings(), &labels).unwrap();
-    assert_eq!(StateView::of(desk.ledger()), StateView::of(whole.ledger()));
-    let known = desk.ledger().labels().beside(&[]);
-    assert_eq!(known, ["ssd"]);
-}
-
-/// Between two parts one node goes and another one comes with the label.
-#[test]
-fn nodes_that_come_and_go_while_their_label_is_removed() {
-    let mut desk = Desk::of(with_label());
-    let mut removed = desk.remove_label("gpu");
-    desk.turn();
-    let first = NodeName::new("n0", 1).unwrap();
-    assert_eq!(alone(&mut desk, |desk| desk.remove_node(first)), Ok(()));
-    let late = NodeSpec {
-        partition: "gpu".to_owned(),
-        ..NodeSpec::new(NodeName::new("late", 1).unwrap(), size())
-    };
-    assert_eq!(alone(&mut desk, |desk| desk.add_node(late)), Ok(()));
-    while removed.take().is_none() {
-        desk.turn();
-    }
-    let state = desk.ledger().state();
-    let default = state.partitions[PartitionId::DEFAULT].nodes.len();
-    assert_eq!((default, state.node_count), (LABELLED, LABELLED));
-}
-
 /// Opportunistic containers that one ask wants.
 const WAITING: i32 = 40_000;
 
@@ -555,6 +452,94 @@ fn opportunistic_containers_are_placed_in_parts() {
     let (turns, reply) = call(&mut desk, AskCall::default());
     assert_eq!(reply.unwrap().allocated.len(), 40_000);
     assert!(turns >= 75, "{turns}");
+}
+
+/// A cluster on which opportunistic containers run, wait and find no node, beside guaranteed ones.
+fn mixed_nodes() -> Sequential {
+    let mut settings = settings();
+    settings.scheduler.opportunistic = Some(OpportunisticSettings::default());
+    let mut engine = Sequential::new(settings, &[]).unwrap();
+    for number in 0..60_i64 {
+        let spec = NodeSpec {
+            rack: format!("/r{}", number % 4),
+            ..NodeSpec::new(host(number), ResourceVector::of(&[4096 + number * 512, 8]))
+        };
+        engine.add_node(&spec).unwrap();
+    }
+    for app in [LONG, FETCHES] {
+        engine.submit(&AppSpec::new(app, "root.a", "ann")).unwrap();
+    }
+    let guaranteed = AskCall::asking(vec![Ask::anywhere(size(), 100)]);
+    engine.ask(FETCHES, &guaranteed).unwrap();
+    for number in 0..60 {
+        let report = NodeReport::AsExpected;
+        engine.heartbeat(&host(number), &report).unwrap();
+    }
+    let fetched = engine.ask(FETCHES, &AskCall::default()).unwrap();
+    assert_eq!(fetched.allocated.len(), 100);
+    engine.take_events();
+    engine
+}
+
+fn host(number: i64) -> NodeName {
+    NodeName::new(&format!("h{number}"), 1).unwrap()
+}
+
+/// Asks of several sizes under several keys: anywhere, on a rack or a host, there alone or if possible.
+fn mixed_asks() -> Vec<Ask> {
+    let ask = |request_id: i64, place: String, count| Ask {
+        request_id,
+        place,
+        relax_locality: request_id % 3 > 0,
+        ..Ask::anywhere(ResourceVector::of(&[(request_id % 5 + 1) * 512, 1]), count)
+    };
+    let of_key = |key: i64| {
+        [
+            ask(key, format!("h{}", key * 7 % 60), 9),
+            ask(key, format!("/r{}", key % 4), 13),
+            ask(key, "*".to_owned(), 40),
+        ]
+    };
+    // No node is of that rack.
+    let never = |place: &str| Ask {
+        relax_locality: false,
+        ..ask(600, place.to_owned(), 3)
+    };
+    let never = [never("/none"), never("*")];
+    (0..20).flat_map(of_key).chain(never).collect()
+}
+
+/// What became of opportunistic containers: views, queues of nodes, what waits.
+fn opportunistic_state(ledger: &Ledger) -> (StateView, Vec<String>, String) {
+    let nodes = ledger.nodes_by_name();
+    let queues = nodes.map(|(name, node)| format!("{name} {:?}", ledger.node_rooms().queue(node)));
+    let waits = format!("{:?}", ledger.waiting_opportunistic(None));
+    (StateView::of(ledger), queues.collect(), waits)
+}
+
+#[test]
+fn opportunistic_containers_come_to_the_same_in_parts() {
+    let mut whole = mixed_nodes();
+    whole.ask_opportunistic(LONG, &mixed_asks()).unwrap();
+    let mut desk = Desk::of(mixed_nodes());
+    let (turns, asked) =
+        beside_a_fetch(&mut desk, |desk| desk.ask_opportunistic(LONG, mixed_asks()));
+    assert_eq!(asked, Ok(()));
+    assert!(turns >= 5, "{turns}");
+    let expected = opportunistic_state(whole.ledger());
+    assert_eq!(opportunistic_state(desk.ledger()), expected);
+    let left = whole.ledger().opportunistic_waiting(LONG);
+    let (running, waiting) = (expected.0.apps[0].live.len(), left);
+    assert!(running > 300 && waiting > 3, "{running} {waiting}");
+
+    // What a later call of the application places and fetches is the same as well.
+    let fetched = whole.ask(LONG, &AskCall::default()).unwrap();
+    let (_, reply) = call(&mut desk, AskCall::default());
+    assert_eq!(reply, Ok(fetched));
+    assert_eq!(
+        opportunistic_state(desk.ledger()),
+        opportunistic_state(whole.ledger())
+    );
 }
 
 /// An application that ends between two parts of its call, and one that comes after it with the same number.

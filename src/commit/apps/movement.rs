@@ -1,15 +1,15 @@
 //! Moving an application to another leaf with its containers and asks.
 //!
-//! Tests: `tests/commit/property.rs`.
+//! Tests: `tests/commit/movement.rs`, `tests/commit/property.rs`.
 
 use super::lifecycle::{AppError, SubmitError};
 use crate::commit::apps::lifecycle::count_app;
-use crate::commit::containers::container::ContainerState;
 use crate::commit::leaves::usage::{add_reserved_by_present, charge_use, move_pending};
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::app_left;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::queue::AppStage;
+use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 impl Ledger {
@@ -68,29 +68,39 @@ impl Ledger {
     }
 
     /// Moves the charges of an application's containers and reservations to another leaf and its user there.
+    ///
+    /// Cost: that of listing them; queues are charged once for each partition.
     fn move_charges(
         &mut self,
         app: AppSlot,
         (from, to): (QueueSlot, QueueSlot),
         to_user: UserSlot,
     ) {
-        for container in self.containers.to_move(&self.state, app) {
-            let container = self.container(container);
-            let (size, node) = (container.size.get(), container.node);
-            let kept = container.state == ContainerState::Reserved
-                && container.requested_partition == PartitionId::DEFAULT;
-            let partition = self.state.nodes[node].partition;
-            if kept {
-                add_reserved_by_present(&mut self.state, from, -size);
-                add_reserved_by_present(&mut self.state, to, size);
-            }
-            self.leaves.charge(&mut self.state, app, partition, -size);
+        let mut charges = self.containers.charges_of(&self.state, app);
+        let by_present = charges.iter().filter(|charge| charge.by_present);
+        let by_present = sum(by_present.map(|charge| charge.size.get()));
+        if !by_present.is_none() {
+            add_reserved_by_present(&mut self.state, from, -by_present);
+            add_reserved_by_present(&mut self.state, to, by_present);
+        }
+        charges.sort_by_key(|charge| charge.partition);
+        for on_partition in charges.chunk_by(|one, other| one.partition == other.partition) {
+            let partition = on_partition[0].partition;
+            let sizes = on_partition.iter().map(|charge| charge.size.get());
+            let all = sum(sizes.clone());
+            let from_user = self.leaves.user_of(&mut self.state, app);
+            charge_use(&mut self.state, from, partition, -all);
             // The leaf's reserved resources stay with the source, as in the reference.
-            charge_use(&mut self.state, to, partition, size);
+            charge_use(&mut self.state, to, partition, all);
+            let users = ((from, from_user), (to, to_user));
             self.leaves
-                .charge_user(&mut self.state, to, to_user, partition, size);
+                .move_use(&mut self.state, users, partition, sizes);
         }
     }
+}
+
+fn sum(sizes: impl Iterator<Item = ResourceVector>) -> ResourceVector {
+    sizes.fold(ResourceVector::NONE, |sum, size| sum + size)
 }
 
 /// Whether the leaf may use every partition that the application ever asked for.

@@ -5,12 +5,24 @@
 use super::container::{ContainerState, GiveBack};
 use super::slot::ContainerSlot;
 use super::store::Containers;
-use crate::id::{AppSlot, Map, SchedulerKey, java_order};
-use crate::resource::ResourceVector;
+use crate::id::{AppSlot, Map, PartitionId, SchedulerKey, java_order};
+use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
 /// Containers of one kind have the same key and size.
 pub(in crate::commit) type ContainerKind = (SchedulerKey, ResourceVector);
+
+/// What a container or a reservation is charged with.
+#[derive(Debug)]
+pub(in crate::commit) struct ContainerCharge {
+    /// Of its id.
+    hash: i32,
+    /// Of its node.
+    pub(in crate::commit) partition: PartitionId,
+    /// Whether it counts as reserved by the applications that a queue holds now.
+    pub(in crate::commit) by_present: bool,
+    pub(in crate::commit) size: PackedVector,
+}
 
 impl Containers {
     /// Hands an application a new container, which its node will launch.
@@ -37,13 +49,33 @@ impl Containers {
         kinds
     }
 
-    /// Live containers in the order of a hash map of their ids, then reservations.
-    pub(in crate::commit) fn to_move(&self, state: &State, app: AppSlot) -> Vec<ContainerSlot> {
-        let mut live: Vec<_> = self.live_of(app).collect();
-        java_order::sort(&mut live, 0, |&slot| {
-            java_order::container_hash(self.get(slot).id)
-        });
-        live.extend(self.reservations_of(state, app));
-        live
+    /// What an application is charged for its containers: for live ones in the order of a hash map of their ids, then
+    /// for reservations.
+    ///
+    /// Cost: a look at each, and a sort where sizes differ. Equal amounts add up to the same in any order.
+    pub(in crate::commit) fn charges_of(
+        &self,
+        state: &State,
+        app: AppSlot,
+    ) -> Vec<ContainerCharge> {
+        let charge = |slot| self.charge_of(state, slot);
+        let mut charges: Vec<_> = self.live_of(app).map(charge).collect();
+        if charges.windows(2).any(|pair| pair[0].size != pair[1].size) {
+            java_order::sort(&mut charges, 0, |charge| charge.hash);
+        }
+        charges.extend(self.reservations_of(state, app).into_iter().map(charge));
+        charges
+    }
+
+    fn charge_of(&self, state: &State, slot: ContainerSlot) -> ContainerCharge {
+        let container = self.get(slot);
+        let by_present = container.state == ContainerState::Reserved
+            && container.requested_partition == PartitionId::DEFAULT;
+        ContainerCharge {
+            hash: java_order::container_hash(container.id),
+            partition: state.nodes[container.node].partition,
+            by_present,
+            size: container.size.clone(),
+        }
     }
 }

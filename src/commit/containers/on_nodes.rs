@@ -102,10 +102,14 @@ impl Containers {
     }
 
     /// Killable containers of an application count for the leaf that it moved to.
+    ///
+    /// Cost: a look at each of its containers, and at each killable one of their nodes.
     pub(in crate::commit) fn move_killable(&self, state: &mut State, app: AppSlot) {
         let leaf = state.apps[app].leaf;
-        let slots = self.live_of(app);
-        let nodes: BTreeSet<_> = slots.map(|slot| self.get(slot).node).collect();
+        let nodes = self.live_of(app).map(|slot| self.get(slot).node);
+        let nodes: BTreeSet<_> = nodes
+            .filter(|&node| !state.nodes[node].killable.is_empty())
+            .collect();
         for node in nodes {
             let marked = |killable: &Killable| killable.app == app;
             if state.nodes[node].killable.iter().any(marked) {

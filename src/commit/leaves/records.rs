@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use super::user_limit_cache::known_limits;
-use crate::accounting::{charge_user, deactivate_user, note_user_limit, renew_bounds, sum_weights};
+use crate::accounting::{
+    charge_user, charge_user_each, deactivate_user, note_user_limit, renew_bounds, sum_weights,
+};
 use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compute_user_limit, user_value};
@@ -311,6 +313,26 @@ impl Leaves {
             self.skipped.recheck(state, leaf);
         }
         charge_user(state, leaf, user, partition, size);
+    }
+
+    /// Moves what a user uses to a user of another leaf, or of the same one: amount by amount.
+    // As LeafQueue.detachContainer and attachContainer, for each container.
+    pub(in crate::commit) fn move_use(
+        &mut self,
+        state: &mut State,
+        (from, to): ((QueueSlot, UserSlot), (QueueSlot, UserSlot)),
+        partition: PartitionId,
+        sizes: impl Iterator<Item = ResourceVector> + Clone,
+    ) {
+        if sizes.clone().any(|size| !size.is_none()) {
+            self.skipped.recheck(state, from.0);
+        }
+        if from == to {
+            let there_and_back = sizes.flat_map(|size| [-size, size]);
+            return charge_user_each(state, from, partition, there_and_back);
+        }
+        charge_user_each(state, from, partition, sizes.clone().map(|size| -size));
+        charge_user_each(state, to, partition, sizes);
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Tests: `tests/commit/deferred_charges.rs`.
 
+use std::collections::BTreeMap;
+
 use crate::accounting::{Charge, add_queue_pending, charge_queues};
 use crate::commit::containers::container::Container;
 use crate::commit::leaves::Leaves;
@@ -100,17 +102,23 @@ pub(in crate::commit) fn charge_use(
 }
 
 /// Moves what an application has outstanding to another leaf.
+///
+/// Cost: a look at each key; queues are charged once for each partition.
 pub(in crate::commit) fn move_pending(
     state: &mut State,
     app: AppSlot,
     (from, to): (QueueSlot, QueueSlot),
 ) {
-    for i in 0..state.apps[app].keys.len() {
-        let asks = &state.apps[app].keys[i];
-        let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
-            continue;
-        };
-        let (partition, size) = (asks.partition, any.size.get().times(i64::from(any.count)));
+    let mut pending: BTreeMap<PartitionId, ResourceVector> = BTreeMap::new();
+    for asks in &state.apps[app].keys {
+        if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
+            let of = pending
+                .entry(asks.partition)
+                .or_insert(ResourceVector::NONE);
+            *of += any.size.get().times(i64::from(any.count));
+        }
+    }
+    for (partition, size) in pending {
         add_queue_pending(state, from, partition, -size);
         add_queue_pending(state, to, partition, size);
     }

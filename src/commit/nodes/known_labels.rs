@@ -81,32 +81,6 @@ impl<'a> Labels<'a> {
             .collect()
     }
 
-    /// The nodes that have a label, by name.
-    ///
-    /// # Errors
-    ///
-    /// When the cluster does not know the label, and for the default one.
-    pub fn nodes_with(self, label: &str) -> Result<Vec<NodeName>, NodeError> {
-        let partition = known_label(self.registry, self.state, label)?;
-        if partition == PartitionId::DEFAULT {
-            return Err(NodeError::Label(label.to_owned()));
-        }
-        let nodes = self.state.partitions[partition].nodes.iter();
-        let mut names: Vec<NodeName> = nodes
-            .map(|&node| self.state.nodes[node].name.clone())
-            .collect();
-        names.sort_unstable();
-        Ok(names)
-    }
-
-    /// Whether a node is registered and has a label.
-    #[must_use]
-    pub fn has(self, node: &NodeName, label: &str) -> bool {
-        let slot = self.registry.node(node);
-        let partition = slot.map(|slot| self.state.nodes[slot].partition);
-        partition.is_some() && partition == self.registry.partition(label)
-    }
-
     /// Checks the total and the partition that a node is to have.
     pub(super) fn check_node(
         self,

@@ -336,31 +336,41 @@ impl Ledger {
         live.map(|slot| self.container(slot))
     }
 
-    /// Running containers stay and their charge moves; a reservation is dropped.
-    // As CapacityScheduler.updateLabelsOnNode with updateNodeLabelsAndQueueResource.
+    /// A node has the partition that the label manager sent, and capacities follow.
+    // As CapacityScheduler.updateNodeLabelsAndQueueResource.
     pub(in crate::commit) fn apply_labels(&mut self, node: Option<(NodeSlot, u32, PartitionId)>) {
         if let Some((slot, incarnation, partition)) = node
             && is_registered(&self.state, slot, incarnation)
         {
             let before = self.state.nodes[slot].partition;
-            for container in self.containers.on_node(slot) {
-                let row = self.containers.get(container);
-                if self.registry.app(row.id.app) == Some(row.app) {
-                    self.leaves
-                        .move_charge(&mut self.state, row, (before, partition));
-                }
-            }
-            if let Some(reserved) = self.containers.reserved_on(slot) {
-                self.end_container(reserved, EndCause::NodeLost);
-            }
-            self.state.nodes[slot].partition = partition;
+            self.move_node(slot, partition);
             if before != partition {
                 self.state.partitions[before].leave(slot);
-                self.state.partitions[partition].enter(slot);
-                self.opportunistic.regroup_node(&self.state, slot);
             }
         }
         update_cluster(&mut self.state, &mut self.leaves);
+    }
+
+    /// Moves a node to another partition, whose list it enters. Running containers stay and their charge moves; a
+    /// reservation is dropped.
+    // As CapacityScheduler.updateLabelsOnNode.
+    pub(super) fn move_node(&mut self, slot: NodeSlot, partition: PartitionId) {
+        let before = self.state.nodes[slot].partition;
+        for container in self.containers.on_node(slot) {
+            let row = self.containers.get(container);
+            if self.registry.app(row.id.app) == Some(row.app) {
+                self.leaves
+                    .move_charge(&mut self.state, row, (before, partition));
+            }
+        }
+        if let Some(reserved) = self.containers.reserved_on(slot) {
+            self.end_container(reserved, EndCause::NodeLost);
+        }
+        self.state.nodes[slot].partition = partition;
+        if before != partition {
+            self.state.partitions[partition].enter(slot);
+            self.opportunistic.regroup_node(&self.state, slot);
+        }
     }
 }
 
