@@ -38,6 +38,7 @@ mod sequential;
 mod testing;
 mod time_slicing;
 mod trial;
+mod waiting_events;
 
 pub use handles::ending::EngineEnd;
 pub use handles::engine::Threaded;

@@ -101,7 +101,8 @@ impl Sequential {
         self.ledger.set_hand_out(by);
     }
 
-    /// Hands over what happened since the last call, in order.
+    /// Hands over what happened since the last call, in order. Until then events stay in memory, however many they are
+    /// ([`Ledger::event_count`]).
     pub fn take_events(&mut self) -> Vec<Event> {
         self.ledger.take_events()
     }

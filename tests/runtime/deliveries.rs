@@ -104,7 +104,10 @@ fn events_that_wait_for_a_reader_come_in_parts() {
     engine.request_stop();
     assert_eq!(engine.end(), EngineEnd::Stopped);
     let (mut events, mut delivered) = (Vec::new(), Vec::new());
+    let waiting = engine.events_waiting();
     engine.append_deliveries(&mut events, &mut delivered);
+    assert_eq!(waiting, events.len() as u64);
+    assert_eq!(engine.events_waiting(), 0);
     let started = events.iter().filter_map(|event| match event {
         Event::MasterStarted { app, .. } => Some(*app),
         _ => None,

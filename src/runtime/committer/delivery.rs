@@ -4,7 +4,8 @@
 //!    gave back, so that no buffer is allocated in the steady state.
 //! 2. A batch goes to the readers through a bounded ring.
 //! 3. If the ring is full, the batch stays in the backlog and the committer takes no proposals until a reader
-//!    makes room: events are never dropped. What calls add meanwhile costs each turn a bounded copy.
+//!    makes room: events are never dropped. What calls add meanwhile costs each turn a bounded copy, and its memory
+//!    grows without a bound; [`WaitingEvents`] has the figure.
 //! 4. At the end, batches that found no room are left where the reader finds them behind the ring.
 //!
 //! An event that says a reservation is kept is not delivered: it would come with every look at the node.
@@ -19,6 +20,7 @@ use crate::runtime::Sequential;
 use crate::runtime::event_batch::{EventBatch, LastBatches};
 use crate::runtime::handles::event_reader::EventReader;
 use crate::runtime::handles::queue_capacities::QueueCapacities;
+use crate::runtime::waiting_events::WaitingEvents;
 use crate::sync::{Arc, Parker, Received, RingReceiver, RingSender, TrySendError, Waker, ring};
 
 /// The committer's end of the way of events.
@@ -29,6 +31,7 @@ pub(in crate::runtime) struct Delivery {
     last: LastBatches,
     /// Events that the ring had no room for.
     undelivered: EventBacklog,
+    waiting: WaitingEvents,
 }
 
 impl Delivery {
@@ -40,12 +43,14 @@ impl Delivery {
         let (sender, batches) = ring(capacities.events);
         let (spent_sender, spent) = ring(capacities.spent);
         let last = LastBatches::default();
-        let reader = EventReader::new(batches, Arc::clone(&last), spent_sender);
+        let waiting = WaitingEvents::new();
+        let reader = EventReader::new(batches, Arc::clone(&last), spent_sender, waiting.clone());
         let delivery = Self {
             ring: sender.waking(waker),
             spent,
             last,
             undelivered: EventBacklog::default(),
+            waiting,
         };
         (delivery, (reader, parker))
     }
@@ -83,6 +88,7 @@ impl Delivery {
         };
         let mut events = engine.exchange_events(buffer);
         events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
+        self.waiting.note_delivered(events.len());
         self.undelivered.add(events);
     }
 

@@ -12,6 +12,7 @@ use crate::runtime::Threaded;
 use crate::runtime::committer::idle::look_out;
 use crate::runtime::event_batch::{EventBatch, LastBatches};
 use crate::runtime::proposer::wait;
+use crate::runtime::waiting_events::WaitingEvents;
 use crate::sync::{Mutex, MutexGuard, Parked, Parker, Received, RingReceiver, RingSender};
 use crate::time::{Clock, SystemClock};
 
@@ -73,6 +74,7 @@ pub(in crate::runtime) struct EventReader {
     spent: RingSender<Vec<Event>>,
     /// Whether the stream was taken, which has all events from then on.
     is_taken: bool,
+    waiting: WaitingEvents,
 }
 
 impl EventReader {
@@ -80,12 +82,14 @@ impl EventReader {
         batches: RingReceiver<EventBatch>,
         last: LastBatches,
         spent: RingSender<Vec<Event>>,
+        waiting: WaitingEvents,
     ) -> Self {
         Self {
             batches,
             last,
             spent,
             is_taken: false,
+            waiting,
         }
     }
 
@@ -104,7 +108,9 @@ impl EventReader {
         if !self.serves(taker) {
             return false;
         }
+        let waiting = &self.waiting;
         let mut append = |batch: &mut EventBatch| {
+            waiting.note_taken(batch.events.len());
             events.append(&mut batch.events);
             on_batch(DeliveredEvents {
                 at_ns: batch.at_ns,
@@ -136,6 +142,7 @@ impl EventReader {
 pub(in crate::runtime) struct EventQueue {
     reader: Mutex<EventReader>,
     parker: Parker,
+    waiting: WaitingEvents,
     /// How long a reader looks out before it sleeps.
     awake: Duration,
 }
@@ -146,6 +153,7 @@ impl EventQueue {
         awake: Duration,
     ) -> Self {
         Self {
+            waiting: reader.waiting.clone(),
             reader: Mutex::new(reader),
             parker,
             awake,
@@ -227,9 +235,12 @@ impl EventQueue {
 }
 
 impl Threaded {
-    /// Hands over what happened since the last call, in order. Events wait in a bounded queue;
-    /// when it is full, no proposal is committed until they are read. A call may be answered shortly before its
-    /// events are delivered; after [`Threaded::quiesce`] they are.
+    /// Hands over what happened since the last call, in order. A call may be answered shortly before its events are
+    /// delivered; after [`Threaded::quiesce`] they are.
+    ///
+    /// No event is lost. They wait in a bounded queue; when it is full, no proposal is committed until they are read.
+    /// Calls go on, and what they bring about waits behind it. So the memory of an engine whose events nobody takes
+    /// grows with each submission, end and release: [`Self::events_waiting`] has the figure.
     ///
     /// Once the [stream](Self::event_stream) is taken this and the other calls here get no events, and a wait comes
     /// to [`Awaited::Ended`]. One that had begun before notices it with the next delivery.
@@ -237,6 +248,24 @@ impl Threaded {
         let mut events = Vec::new();
         self.append_events(&mut events);
         events
+    }
+
+    /// How many events wait to be taken. What the [stream](Self::event_stream) has taken does not wait any more.
+    ///
+    /// ```
+    /// use capsched::api::*;
+    ///
+    /// let engine = Engine::builder(example::settings()).start()?;
+    /// engine.submit(AppSpec::new(ApplicationId::new(1), "root.a", "ann"))?;
+    /// engine.quiesce();
+    /// assert_eq!(engine.events_waiting(), 1);
+    /// assert_eq!(engine.take_events().len(), 1);
+    /// assert_eq!(engine.events_waiting(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn events_waiting(&self) -> u64 {
+        self.events.waiting.count()
     }
 
     /// The same as [`Threaded::take_events`], added to a list that the caller keeps.

@@ -15,6 +15,9 @@ use crate::runtime::Threaded;
 /// All events of an engine in order, each once. A thread iterates over it; a task awaits
 /// [`next_event`](Self::next_event). It ends behind the last event of an engine that ended.
 ///
+/// No event is lost: those that nobody takes stay in memory, without a bound where calls bring them about
+/// ([`Threaded::events_waiting`]).
+///
 /// ```
 /// use capsched::api::*;
 ///
