@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use capsched::api::{Ask, AskCall, NodeReport, ResourceVector};
+use capsched::api::{ApplicationId, Ask, AskCall, NodeReport, ResourceVector};
 use capsched::sync::Mutex;
 use capsched_server::rm::{
     Answer, AppState, Command, CommandError, FinalStatus, Journal, JournalEntry, JournalError,
-    LabelSpec, NodeRegistration, Pairs, ResourceManager, Setup, Submission,
+    LabelSpec, LookResult, NodeRegistration, Obstacle, Operation, Pairs, ResourceManager, Setup,
+    Shortage, Submission,
 };
 
 fn queues() -> Pairs {
@@ -139,15 +140,83 @@ fn a_recorded_pass_names_the_key_that_the_headroom_of_a_queue_refuses() {
     // The queue may use 6144: beside the master and the first container, 2048 are left.
     let call = AskCall::asking(vec![Ask::anywhere(ResourceVector::of(&[3072, 1]), 2)]);
     rm.ask(id, call, 10.0).unwrap();
-    let refused = || {
+    let last_look = || {
         rm.record_node(Some(node.clone()));
         rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
-        let root = rm.node_activity(Some(&node)).unwrap().root;
-        let leaf = root.children.iter().find(|leaf| &*leaf.path == "root.a");
-        leaf.unwrap().refused.map(|(app, _)| app)
+        let activity = rm.node_activity(Some(&node)).unwrap();
+        let last = activity.looks.last().unwrap();
+        assert_eq!(last.app, id);
+        (last.result, last.obstacle.clone())
     };
-    assert_eq!(refused(), None);
-    assert_eq!(refused(), Some(id));
+    assert_eq!(last_look(), (LookResult::Allocated, None));
+    let refused = (LookResult::Rejected, Some(Obstacle::Headroom));
+    assert_eq!(last_look(), refused);
+}
+
+/// A started application on one of two nodes, which asks for one container that is larger than what is free on each.
+fn with_a_reservation(rm: &ResourceManager) -> ApplicationId {
+    register(rm, "n1:1");
+    let application = submit(rm, "a");
+    let first = "n1:1".parse().unwrap();
+    rm.heartbeat(&first, NodeReport::AsExpected).unwrap();
+    start(rm, &application);
+    register(rm, "n2:1");
+    let id = application.parse().unwrap();
+    let ask = |size: i64, priority, place: &str| Ask {
+        priority,
+        place: place.to_owned(),
+        ..Ask::anywhere(ResourceVector::of(&[size, 1]), 1)
+    };
+    let call = AskCall::asking(vec![ask(1024, 1, "*"), ask(8192, 7, "*")]);
+    rm.ask(id, call, 10.0).unwrap();
+    for node in ["n2:1", "n2:1", "n1:1"] {
+        let node = node.parse().unwrap();
+        rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    }
+    id
+}
+
+#[test]
+fn a_recorded_pass_says_what_a_key_lacks_on_each_node() {
+    let rm = manager();
+    let id = with_a_reservation(&rm);
+    rm.record_app(id, u64::MAX);
+    for node in ["n2:1", "n1:1"] {
+        let node = node.parse().unwrap();
+        rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    }
+    let passes = rm.app_activities(id);
+    let looks: Vec<_> = passes.iter().rev().map(|pass| pass.looks.clone()).collect();
+    let short = |available: &str| {
+        Some(Obstacle::NodeTooFull(Shortage {
+            missing: vec!["memory-mb".to_owned()],
+            required: "<memory:8192, vCores:1>".to_owned(),
+            available: available.to_owned(),
+        }))
+    };
+    let found: Vec<_> = looks
+        .iter()
+        .flatten()
+        .map(|look| (look.result, look.obstacle.clone()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (LookResult::ReservedAgain, short("<memory:7168, vCores:7>")),
+            (LookResult::Skipped, short("<memory:7168, vCores:7>")),
+        ]
+    );
+}
+
+#[test]
+fn the_reservation_of_a_killed_application_is_released_last() {
+    let rm = manager();
+    let id = with_a_reservation(&rm);
+    let reserved = rm.read(|books| books.last(Operation::Reservation).unwrap().node.clone());
+    kill(&rm, &id.to_string()).unwrap();
+    let last = rm.read(|books| books.last(Operation::Release).unwrap().clone());
+    assert_eq!(last.container.unwrap().number, 3);
+    assert_eq!(last.node, reserved);
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod starts;
 use capsched::api::Reference;
 
 pub use difference::Difference;
+use player::Performance;
 use starts::Starts;
 
 pub use scene::{Recorded, Scene, SceneError};
@@ -63,33 +64,34 @@ const MOST_PLAYS: usize = 500;
 ///
 /// When it has steps that are unknown or cannot be carried out.
 pub fn play(scene: &Scene, reference: Reference) -> Result<Played, SceneError> {
-    let mut best = Run::of(scene, reference, Starts::default())?;
-    let (mut plays, mut unchanged, mut pass) = (1, 0, 0);
-    while best.different() > 0 && unchanged < best.starts.passes() && plays < MOST_PLAYS {
-        unchanged += 1;
-        for starts in best.starts.others(pass) {
-            let run = Run::of(scene, reference, starts)?;
-            plays += 1;
-            if run.distance() < best.distance() {
-                best = run;
-                unchanged = 0;
-                break;
-            }
+    let mut plays = 0;
+    let mut best = Run::of(scene, reference, Starts::default())?.nearest(scene, &mut plays)?;
+    for starts in best.starts.constant() {
+        if best.different() == 0 || plays >= MOST_PLAYS {
+            break;
         }
-        pass = (pass + 1) % best.starts.passes().max(1);
+        let run = Run::of(scene, reference, starts)?.nearest(scene, &mut plays)?;
+        if run.distance() < best.distance() {
+            best = run;
+        }
     }
     Ok(best.played)
 }
 
 /// One play of a scene.
 struct Run {
+    reference: Reference,
     played: Played,
     starts: Starts,
 }
 
 impl Run {
     fn of(scene: &Scene, reference: Reference, starts: Starts) -> Result<Self, SceneError> {
-        let (answers, starts) = player::answers(scene, reference, starts)?;
+        let Performance {
+            answers,
+            starts,
+            asynchronous,
+        } = player::perform(scene, reference, starts)?;
         let mut requests = Vec::with_capacity(scene.recorded.len());
         let mut limits_broken = false;
         for recorded in &scene.recorded {
@@ -99,7 +101,7 @@ impl Run {
                     recorded.step, scene.name
                 ))
             })?;
-            let differences = compare::differences(recorded, answer);
+            let differences = compare::differences(recorded, answer, asynchronous);
             let deliberate = compare::deliberate(recorded, answer, limits_broken);
             requests.push(Compared {
                 step: recorded.step,
@@ -111,7 +113,30 @@ impl Run {
         }
         let name = scene.name.clone();
         let played = Played { name, requests };
-        Ok(Self { played, starts })
+        Ok(Self {
+            reference,
+            played,
+            starts,
+        })
+    }
+
+    /// The nearest run that is found by changing the beginning of one pass at a time.
+    fn nearest(self, scene: &Scene, plays: &mut usize) -> Result<Self, SceneError> {
+        let (mut best, mut unchanged, mut pass) = (self, 0, 0);
+        while best.different() > 0 && unchanged < best.starts.count() && *plays < MOST_PLAYS {
+            unchanged += 1;
+            for starts in best.starts.others(pass) {
+                let run = Self::of(scene, best.reference, starts)?;
+                *plays += 1;
+                if run.distance() < best.distance() {
+                    best = run;
+                    unchanged = 0;
+                    break;
+                }
+            }
+            pass = (pass + 1) % best.starts.count();
+        }
+        Ok(best)
     }
 
     /// How many requests differ in a way that is not meant.

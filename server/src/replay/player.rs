@@ -14,6 +14,7 @@ use capsched::api::{
 };
 use capsched::commit::{Container, Ledger};
 use capsched::config::{self, ConfigSource, Layer, Options};
+use capsched::id::java_order;
 use capsched::sync::{AtomicU64, Ordering};
 use capsched::time::ManualClock;
 use tower::ServiceExt;
@@ -36,14 +37,14 @@ const FRESH_MS: u64 = 2000;
 /// Attempts after which a round without heartbeats counts as endless.
 const MOST_ATTEMPTS: usize = 100_000;
 
-/// Virtual time that a step takes: what it took the recorded cluster, which acted in real time.
+/// Virtual time from a step to the next one: what it took the recorded cluster, which acted in real time.
 const fn duration(step: &Step) -> Duration {
     Duration::from_millis(match step {
-        Step::Request(_) => 10,
+        Step::Request(_) => 20,
         Step::AddNode { .. } | Step::RemoveNode { .. } => 350,
         Step::Heartbeat { .. } | Step::StartAm { .. } => 400,
         Step::Submit(_) => 550,
-        Step::Wait { .. } => 0,
+        Step::Wait { ms } => *ms,
         _ => 300,
     })
 }
@@ -107,13 +108,22 @@ impl Drop for VersionsDirectory {
     }
 }
 
-/// Carries out the whole script; the answers by the positions of their requests. Passes without heartbeats begin
-/// where `starts` says.
-pub(super) fn answers(
+/// What carrying out a script came to.
+pub(super) struct Performance {
+    /// The answers by the positions of their requests.
+    pub(super) answers: BTreeMap<usize, Answered>,
+    /// Where passes without heartbeats began.
+    pub(super) starts: Starts,
+    /// Whether there were any.
+    pub(super) asynchronous: bool,
+}
+
+/// Carries out the whole script. Passes without heartbeats begin where `starts` says.
+pub(super) fn perform(
     scene: &Scene,
     reference: Reference,
     starts: Starts,
-) -> Result<(BTreeMap<usize, Answered>, Starts), SceneError> {
+) -> Result<Performance, SceneError> {
     let mut player = Player::start(scene, reference)?;
     player.starts = starts;
     let mut answers = BTreeMap::new();
@@ -122,8 +132,13 @@ pub(super) fn answers(
         if let Some(answer) = player.step(step).map_err(wrong)? {
             answers.insert(at, answer);
         }
+        player.clock.advance(duration(step));
     }
-    Ok((answers, player.starts))
+    Ok(Performance {
+        answers,
+        starts: player.starts,
+        asynchronous: player.asynchronous,
+    })
 }
 
 fn fail(error: impl std::fmt::Display) -> SceneError {
@@ -194,7 +209,6 @@ impl Player {
     }
 
     fn step(&mut self, step: &Step) -> Result<Option<Answered>, SceneError> {
-        self.clock.advance(duration(step));
         if let Step::Request(request) = step {
             let answer = self.request(request)?;
             if self.asynchronous {
@@ -223,7 +237,7 @@ impl Player {
                 self.to_stop.insert(node, reply.to_stop);
             }
             Step::Submit(submit) => self.submit(submit)?,
-            Step::Wait { ms } => self.clock.advance(Duration::from_millis(*ms)),
+            Step::Wait { .. } => {}
             _ => self.app_step(step)?,
         }
         if self.asynchronous {
@@ -234,12 +248,14 @@ impl Player {
     }
 
     /// Schedules the nodes that reported lately, in passes over all of them, until nothing more is placed.
-    // As CapacityScheduler.schedule: a pass begins at a random node and comes to that node again at its end.
+    // As CapacityScheduler.schedule: a pass begins at a random node and comes to that node again at its end. The nodes
+    // stand in the order of a hash map.
     fn schedule(&mut self) -> Result<(), SceneError> {
         let now_ms = self.rm.now_ms();
         let fresh = |(_, beat): &&(NodeName, u64)| now_ms - beat <= FRESH_MS;
         let nodes = self.beats.iter().filter(fresh);
-        let nodes: Vec<NodeName> = nodes.map(|(name, _)| name.clone()).collect();
+        let mut nodes: Vec<NodeName> = nodes.map(|(name, _)| name.clone()).collect();
+        java_order::sort(&mut nodes, self.beats.len(), NodeName::java_hash);
         if nodes.is_empty() {
             return Ok(());
         }
@@ -252,6 +268,7 @@ impl Player {
                 placed |= self.rm.schedule_node(node).map_err(fail)?;
             }
             if !placed {
+                self.starts.note_idle(nodes.len());
                 return Ok(());
             }
             self.starts.note_pass(nodes.len());

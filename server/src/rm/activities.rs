@@ -3,16 +3,15 @@
 //! The queues that a pass comes to are looked up before the heartbeat; its decisions say where the pass ended.
 // As ActivitiesManager, for passes over one node.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use capsched::api::{ApplicationId, ContainerId, Event, NodeName, ResourceVector};
-use capsched::commit::Ledger;
-use capsched::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey};
-use capsched::policy::{constraint_holds, order_children};
-use capsched::proposer::{Candidates, Step, Watch, propose_watched};
-use capsched::queue::Exclusivity;
+use capsched::id::{NodeSlot, PartitionId, QueueSlot, SchedulerKey};
+use capsched::policy::order_children;
 use capsched::snapshot::State;
+
+use super::looks::{KeyLook, LookResult, PassEntry, looks};
 
 /// A queue that a pass may come to, with what it may come to below, in the order of the visit.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,22 +24,6 @@ pub struct Visited {
     pub children: Vec<Self>,
     /// Active applications of a leaf: their priorities, and whether they ask anything.
     pub apps: Vec<(ApplicationId, i32, bool)>,
-    /// The key of a leaf's application that its headroom refuses; the visit of the leaf ends there.
-    pub refused: Option<(ApplicationId, SchedulerKey)>,
-}
-
-/// The keys of a pass that it did not bring to the node.
-#[derive(Debug, Default)]
-struct KeptBack(Vec<(AppSlot, SchedulerKey)>);
-
-impl Watch for KeptBack {
-    fn ended(&mut self, _: Step) {}
-
-    fn looked(&mut self, app: AppSlot, key: SchedulerKey, tried: bool) {
-        if !tried {
-            self.0.push((app, key));
-        }
-    }
 }
 
 /// What one attempt of a pass placed or reserved.
@@ -54,8 +37,8 @@ pub struct Placed {
     pub key: SchedulerKey,
     /// Its size.
     pub size: ResourceVector,
-    /// Whether space was reserved alone.
-    pub reserved: bool,
+    /// Whether a container was placed, or space reserved.
+    pub result: LookResult,
 }
 
 /// What happened in one heartbeat of a node.
@@ -69,17 +52,43 @@ pub struct NodeActivity {
     pub http_port: u16,
     /// Name of the node's partition.
     pub partition: String,
+    /// Whether the pass could visit the queues.
+    pub entry: PassEntry,
     /// The root queue as the pass found it.
     pub root: Visited,
     /// What the pass placed and reserved, in order.
     pub placed: Vec<Placed>,
+    /// What it found of the keys of applications, in order.
+    pub looks: Vec<KeyLook>,
+}
+
+/// What a pass over a node comes to, looked up before it.
+#[derive(Debug)]
+pub(super) struct Prospect {
+    pub(super) partition: String,
+    pub(super) entry: PassEntry,
+    pub(super) root: Visited,
+    pub(super) looks: Vec<KeyLook>,
+}
+
+impl Prospect {
+    pub(super) fn of(state: &State, node: NodeSlot) -> Self {
+        let partition = state.nodes[node].partition;
+        Self {
+            partition: state.partitions[partition].name.to_string(),
+            entry: PassEntry::of(state, node),
+            root: Visited::of_queue(state, State::ROOT, partition),
+            looks: looks(state, node),
+        }
+    }
 }
 
 /// An application's recording.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct AppRecording {
     until_ms: u64,
-    activities: Vec<NodeActivity>,
+    /// The oldest first.
+    activities: VecDeque<Arc<NodeActivity>>,
 }
 
 /// Recordings that are asked for, and those that are done.
@@ -87,13 +96,18 @@ struct AppRecording {
 pub struct Activities {
     nodes: BTreeSet<NodeName>,
     next: bool,
-    done: BTreeMap<NodeName, NodeActivity>,
+    done: BTreeMap<NodeName, Arc<NodeActivity>>,
     last: Option<NodeName>,
     apps: BTreeMap<ApplicationId, AppRecording>,
 }
 
-/// Activities of an application that are kept.
+/// Fewest activities of an application that are kept; a fifth more than there are nodes in large clusters.
+// As yarn.resourcemanager.activities-manager.app-activities.max-queue-length.
 const KEPT: usize = 100;
+
+/// How long activities of an application are kept, in ms.
+// As yarn.resourcemanager.activities-manager.app-activities.ttl-ms.
+const KEPT_MS: u64 = 600_000;
 
 impl Activities {
     /// The next heartbeat of a node is recorded; of any node where none is named.
@@ -106,23 +120,29 @@ impl Activities {
         }
     }
 
-    /// An application is recorded until a time. What was recorded before is dropped where that time is over.
+    /// An application is recorded until a time. What is old is dropped.
     pub(super) fn arm_app(&mut self, app: ApplicationId, now_ms: u64, until_ms: u64) {
-        let recording = self.apps.entry(app).or_default();
-        if recording.until_ms < now_ms {
-            recording.activities.clear();
-        }
-        recording.until_ms = until_ms;
+        self.apps.retain(|_, recording| {
+            let old =
+                |activity: &Arc<NodeActivity>| now_ms.saturating_sub(activity.at_ms) > KEPT_MS;
+            let kept = recording
+                .activities
+                .iter()
+                .skip_while(|&activity| old(activity));
+            recording.activities = kept.cloned().collect();
+            recording.until_ms >= now_ms || !recording.activities.is_empty()
+        });
+        self.apps.entry(app).or_default().until_ms = until_ms;
     }
 
     /// The last recording of a node; of the last node where none is named.
     #[must_use]
-    pub fn of_node(&self, node: Option<&NodeName>) -> Option<&NodeActivity> {
+    pub fn of_node(&self, node: Option<&NodeName>) -> Option<&Arc<NodeActivity>> {
         self.done.get(node.or(self.last.as_ref())?)
     }
 
     /// Recordings of an application, the newest first.
-    pub fn of_app(&self, app: ApplicationId) -> impl Iterator<Item = &NodeActivity> {
+    pub fn of_app(&self, app: ApplicationId) -> impl Iterator<Item = &Arc<NodeActivity>> {
         let recording = self.apps.get(&app);
         recording
             .into_iter()
@@ -135,51 +155,49 @@ impl Activities {
         self.next || self.nodes.contains(node) || self.apps.values().any(app)
     }
 
-    pub(super) fn record(&mut self, activity: &NodeActivity) {
+    pub(super) fn record(&mut self, activity: NodeActivity, nodes: usize) {
+        let activity = Arc::new(activity);
+        let most = KEPT.max(nodes + nodes / 5);
         for (id, recording) in &mut self.apps {
-            let concerned = recording.until_ms >= activity.at_ms && activity.root.asks_of(*id);
-            if concerned && recording.activities.len() < KEPT {
-                recording.activities.push(activity.clone());
+            if recording.until_ms > activity.at_ms && activity.concerns(*id) {
+                while recording.activities.len() >= most {
+                    recording.activities.pop_front();
+                }
+                recording.activities.push_back(Arc::clone(&activity));
             }
         }
         if self.nodes.remove(&activity.node) || self.next {
             self.next = false;
             self.last = Some(activity.node.clone());
-            self.done.insert(activity.node.clone(), activity.clone());
+            self.done.insert(activity.node.clone(), activity);
         }
     }
 }
 
-impl Visited {
-    /// The root queue and all below it as a pass over a node comes to them.
-    pub(super) fn of(ledger: &Ledger, node: NodeSlot) -> Self {
-        let state = ledger.state();
-        let refused = refused_by_headroom(state, node);
-        Self::of_queue(state, State::ROOT, state.nodes[node].partition, &refused)
+impl NodeActivity {
+    /// Whether an application was looked at.
+    fn concerns(&self, app: ApplicationId) -> bool {
+        let looked_at = self.looks.iter().any(|look| look.app == app);
+        looked_at || (self.entry == PassEntry::Open && self.root.asks_of(app))
     }
+}
 
-    fn of_queue(
-        state: &State,
-        slot: QueueSlot,
-        partition: PartitionId,
-        refused: &[(AppSlot, SchedulerKey)],
-    ) -> Self {
+impl Visited {
+    /// A queue and all below it as a pass over a node of a partition comes to them.
+    fn of_queue(state: &State, slot: QueueSlot, partition: PartitionId) -> Self {
         let queue = &state.queues[slot];
         let children = order_children(state, slot, partition).into_iter();
-        let children = children.map(|child| Self::of_queue(state, child, partition, refused));
+        let children = children.map(|child| Self::of_queue(state, child, partition));
         let active = || queue.leaf.iter().flat_map(|leaf| &leaf.active);
         let apps = active().map(|&app| {
             let row = &state.apps[app];
             (row.id, row.priority, !row.part(partition).pending.is_none())
         });
-        let own = |(app, _): &&(AppSlot, SchedulerKey)| active().any(|active| active == app);
-        let refused_here = refused.iter().find(own);
         Self {
             path: Arc::clone(&queue.settings.path),
             asks: !queue.part(partition).pending.is_none(),
             apps: apps.collect(),
             children: children.collect(),
-            refused: refused_here.map(|&(app, key)| (state.apps[app].id, key)),
         }
     }
 
@@ -188,37 +206,6 @@ impl Visited {
         let own = self.apps.iter().any(|&(id, _, asks)| id == app && asks);
         own || self.children.iter().any(|child| child.asks_of(app))
     }
-}
-
-/// The keys for which the headroom of their queue is too small, in a pass over a node that is not carried out.
-///
-/// A key that asks for the partition, and whose constraint holds, comes to the node unless its limits refuse it. With
-/// reservations that do not continue looking, other limits than the headroom may do so; nothing is said then.
-fn refused_by_headroom(state: &State, node: NodeSlot) -> Vec<(AppSlot, SchedulerKey)> {
-    if !state.settings.continue_looking {
-        return Vec::new();
-    }
-    let mut kept_back = KeptBack::default();
-    let watch: Option<&mut dyn Watch> = Some(&mut kept_back);
-    let candidates = Candidates::node(node);
-    // What it would place is of no interest: the pass itself follows.
-    let _ = propose_watched(
-        state,
-        &candidates,
-        Exclusivity::Respect,
-        &mut Vec::new(),
-        watch,
-    );
-    let row = &state.nodes[node];
-    let by_headroom = |&(app, key): &(AppSlot, SchedulerKey)| {
-        let asks = state.apps[app].key(key);
-        asks.is_some_and(|asks| {
-            asks.count(NameId::ANY) > 0
-                && asks.partition == row.partition
-                && constraint_holds(state, app, asks, row)
-        })
-    };
-    kept_back.0.into_iter().filter(by_headroom).collect()
 }
 
 /// What the decisions of a heartbeat placed and reserved on its node, by queues of applications.
@@ -238,19 +225,23 @@ pub(super) fn placed(
             queue: Arc::clone(queue),
             key: *key,
             size: *size,
-            reserved: false,
+            result: LookResult::Allocated,
         }),
         Event::Reserved {
             container,
             key,
             size,
+            again,
             ..
         } => Some(Placed {
             container: *container,
             queue: queue_of(container.app).into(),
             key: *key,
             size: *size,
-            reserved: true,
+            result: match again {
+                true => LookResult::ReservedAgain,
+                false => LookResult::Reserved,
+            },
         }),
         _ => None,
     };

@@ -6,45 +6,15 @@ use capsched::api::{
     AppEnd, ApplicationId, ContainerId, EndCause, Event, NodeName, ResourceVector,
 };
 
-use capsched::id::java_order;
-
 use super::activities::Activities;
 use super::application::{AppState, Application, AttemptState, Usage};
 use super::command::{Command, ContainerForm, FinalStatus};
 use super::ended::EndedApps;
 use super::events::{EventLog, Happening};
 use super::labels::Labels;
+use super::last_operation::{LastOperation, LastRun, Operation, last_end};
 use super::nodes::NodeRegistry;
 use super::submission::keeps_containers;
-
-/// What happened last of one kind, for the health of the scheduler.
-// As SchedulerHealth.DetailedInformation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LastOperation {
-    /// When, in ms since the Unix epoch.
-    pub at_ms: u64,
-    /// Where.
-    pub node: NodeName,
-    /// Which container; nothing where the operation has none yet.
-    pub container: Option<ContainerId>,
-    /// Full path of the queue.
-    pub queue: String,
-}
-
-/// Kinds of operations that the health of the scheduler counts.
-// As SchedulerHealth.Operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
-    /// A container was placed.
-    Allocation,
-    /// A container ended.
-    Release,
-    /// A container was preempted.
-    Preemption,
-    /// Space was reserved.
-    Reservation,
-}
 
 /// Applications, nodes, labels and events.
 #[derive(Debug, Default)]
@@ -70,26 +40,6 @@ pub struct Books {
     pub(super) fact_position: u64,
     /// Whether the event that the journal failed is among the events.
     pub(super) journal_failed: bool,
-}
-
-/// What the last pass over a node came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LastRun {
-    /// When, in ms since the Unix epoch; 0: never.
-    pub at_ms: u64,
-    /// Containers placed by it.
-    pub allocations: u64,
-    /// Sum of their sizes.
-    pub allocated: ResourceVector,
-    /// Reservations made by it.
-    pub reservations: u64,
-    /// Sum of their sizes.
-    pub reserved: ResourceVector,
-    /// Containers released before it.
-    pub releases: u64,
-    /// Sum of their sizes.
-    pub released: ResourceVector,
 }
 
 impl Books {
@@ -162,38 +112,7 @@ impl Books {
                 self.events.push(now_ms, Happening::Scheduler { event });
             }
         }
-        self.note_last_end(decisions, now_ms);
-    }
-
-    /// Of the containers that ended with their application, the last one is that which the original ends last.
-    // As CapacityScheduler.doneApplicationAttempt, which walks the map of live containers.
-    fn note_last_end(&mut self, decisions: &[Event], now_ms: u64) {
-        let mut ended: Vec<(ContainerId, &NodeName)> = Vec::new();
-        for decision in decisions {
-            if let Event::Ended {
-                container,
-                node,
-                cause: EndCause::ApplicationEnded,
-                ..
-            } = decision
-            {
-                if ended
-                    .first()
-                    .is_some_and(|(first, _)| first.app != container.app)
-                {
-                    ended.clear();
-                }
-                ended.push((*container, node));
-            }
-        }
-        // Where the master finished, its node reported its other containers with it.
-        if let Some((app, node)) = &self.finishing {
-            let elsewhere = ended.iter().any(|(id, on)| id.app == *app && *on != node);
-            ended.retain(|(id, on)| !elsewhere || id.app != *app || *on != node);
-        }
-        let count = ended.len();
-        java_order::sort(&mut ended, count, |(id, _)| java_order::container_hash(*id));
-        if let Some(&(container, node)) = ended.last() {
+        if let Some((container, node)) = last_end(decisions, self.finishing.as_ref()) {
             let queue = self.queue_of(container.app);
             self.note(Operation::Release, Some(container), node, queue, now_ms);
         }

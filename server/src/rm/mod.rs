@@ -14,6 +14,8 @@ mod events;
 mod history;
 mod journal;
 mod labels;
+mod last_operation;
+mod looks;
 mod nodes;
 mod protocols;
 mod recovery;
@@ -32,7 +34,7 @@ use ended::EndedApps;
 
 pub use activities::{Activities, NodeActivity, Placed, Visited};
 pub use application::{AppState, Application, Attempt, AttemptState, Usage};
-pub use books::{Books, LastOperation, LastRun, Operation};
+pub use books::Books;
 pub use command::{
     Answer, Command, CommandError, ContainerForm, FinalStatus, LabelSpec, NodeRegistration, Pairs,
     Submission,
@@ -42,6 +44,8 @@ pub use events::{EventLog, Happening, NumberedEvent};
 pub use history::compacted;
 pub use journal::{Journal, JournalEntry, JournalError};
 pub use labels::Labels;
+pub use last_operation::{LastOperation, LastRun, Operation};
+pub use looks::{KeyLook, LookResult, Obstacle, PassEntry, Shortage};
 pub use nodes::{NodeLife, NodeRecord, NodeRegistry};
 pub use recovery::RecoveryCounts;
 pub use setup::{Configuration, Groups, Setup, StartFailure};

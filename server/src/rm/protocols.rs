@@ -1,12 +1,15 @@
 //! What nodes and application masters call, and what follows from time alone.
 
+use std::sync::Arc;
+
 use capsched::api::{
     ApplicationId, Ask, AskCall, AskError, AskReply, CallError, CommitOutcome, ContainerId, Event,
     GangAsk, GangEvent, HeartbeatReply, Mode, NodeError, NodeName, NodeReport,
 };
 
-use super::activities::{NodeActivity, Visited, placed};
+use super::activities::{NodeActivity, Prospect, placed};
 use super::books::Books;
+use super::looks::KeyLook;
 use super::nodes::NodeLife;
 use super::{AppState, FinalStatus, ResourceManager, lock};
 
@@ -73,7 +76,7 @@ impl ResourceManager {
         &self,
         books: &mut Books,
         node: &NodeName,
-        visited: Option<(String, Visited)>,
+        visited: Option<Prospect>,
         decisions: &[Event],
         now_ms: u64,
     ) {
@@ -84,7 +87,7 @@ impl ResourceManager {
     }
 
     /// What a pass over a node will come to, where somebody asked for a recording.
-    fn visited(&self, node: &NodeName) -> Option<(String, Visited)> {
+    fn visited(&self, node: &NodeName) -> Option<Prospect> {
         let now_ms = self.now_ms();
         if !lock(&self.books).activities.wants(node, now_ms) {
             return None;
@@ -92,9 +95,7 @@ impl ResourceManager {
         let node = node.clone();
         let looked = self.engine.inspect(move |ledger| {
             let node = ledger.node(&node)?;
-            let partition = ledger.state().nodes[node].partition;
-            let name = ledger.state().partitions[partition].name.to_string();
-            Some((name, Visited::of(ledger, node)))
+            Some(Prospect::of(ledger.state(), node))
         });
         looked.ok().flatten()
     }
@@ -112,16 +113,15 @@ impl ResourceManager {
 
     /// The last recorded heartbeat of a node; of the last node where none is named.
     #[must_use]
-    pub fn node_activity(&self, node: Option<&NodeName>) -> Option<NodeActivity> {
+    pub fn node_activity(&self, node: Option<&NodeName>) -> Option<Arc<NodeActivity>> {
         lock(&self.books).activities.of_node(node).cloned()
     }
 
-    /// Recorded heartbeats in which an application asked something, the newest first, at most so many.
+    /// Recorded passes that came to an application, the newest first.
     #[must_use]
-    pub fn app_activities(&self, app: ApplicationId, most: usize) -> Vec<NodeActivity> {
+    pub fn app_activities(&self, app: ApplicationId) -> Vec<Arc<NodeActivity>> {
         let books = lock(&self.books);
-        let found = books.activities.of_app(app).take(most);
-        found.cloned().collect()
+        books.activities.of_app(app).cloned().collect()
     }
 
     /// Takes over what a node says about its health. Empty: it is well.
@@ -303,19 +303,33 @@ impl ResourceManager {
 fn record_pass(
     books: &mut Books,
     node: &NodeName,
-    (partition, root): (String, Visited),
+    prospect: Prospect,
     decisions: &[Event],
     now_ms: u64,
 ) {
     let placed = placed(decisions, |app| books.queue_of(app));
+    let mut looks = prospect.looks;
+    // The prospect has the first container that the pass places; each of the others is served by a pass of its own.
+    let foreseen = looks.last().is_some_and(|look| look.result.places());
+    let others = placed.iter().skip(usize::from(foreseen));
+    looks.extend(others.map(|placed| KeyLook {
+        app: placed.container.app,
+        key: placed.key,
+        result: placed.result,
+        obstacle: None,
+        container: None,
+    }));
     let record = books.nodes.get(node);
     let activity = NodeActivity {
         node: node.clone(),
         at_ms: now_ms,
         http_port: record.map_or(0, |record| record.registration.http_port),
-        partition,
-        root,
+        partition: prospect.partition,
+        entry: prospect.entry,
+        root: prospect.root,
         placed,
+        looks,
     };
-    books.activities.record(&activity);
+    let nodes = books.nodes.iter().count();
+    books.activities.record(activity, nodes);
 }

@@ -1,10 +1,15 @@
 //! What the scheduler did on nodes and for applications, recorded on demand.
 
+use std::collections::BTreeSet;
+use std::str::FromStr;
+use std::time::Duration;
+
 use capsched::api::{ApplicationId, NodeName};
 
 use super::Answered;
 use crate::rest::tree::{Object, View};
-use crate::rest::views::activity::{Grouping, app_allocation, node_activities};
+use crate::rest::views::activity::{Grouping, node_activities};
+use crate::rest::views::app_activity::{Selection, app_allocations};
 use crate::rest::wire::{Failure, Reply};
 use crate::rest::{Call, Shared, time};
 
@@ -12,7 +17,7 @@ use crate::rest::{Call, Shared, time};
 // As RMWebServices.DEFAULT_ACTIVITIES_MAX_TIME.
 const DEFAULT_TIME_S: f64 = 3.0;
 
-fn grouping(call: &Call) -> Result<Grouping, Failure> {
+fn grouping(call: &Call) -> Result<Grouping, String> {
     match call
         .filled("groupBy")
         .map(str::to_ascii_lowercase)
@@ -20,16 +25,15 @@ fn grouping(call: &Call) -> Result<Grouping, Failure> {
     {
         None => Ok(Grouping::None),
         Some("diagnostic") => Ok(Grouping::Diagnostic),
-        Some(_) => {
-            let text = "Got invalid groupBy: valid groupBy types: [DIAGNOSTIC]";
-            Err(Failure::bad_request(text))
-        }
+        Some(unknown) => Err(format!(
+            "Got invalid groupBy: {unknown}, valid groupBy types: [DIAGNOSTIC]"
+        )),
     }
 }
 
 // As RMWebServices.getActivities.
 pub(super) fn of_nodes(shared: &Shared, call: &Call) -> Answered {
-    let grouping = grouping(call)?;
+    let grouping = grouping(call).map_err(Failure::bad_request)?;
     let rm = shared.rm();
     let named = call.filled("nodeId");
     let node = named.map(|name| registered(shared, name));
@@ -73,7 +77,7 @@ pub(super) fn bulk(shared: &Shared, call: &Call) -> Answered {
         let text = "activitiesCount must be a number from 1 on";
         return Err(Failure::bad_request(text));
     }
-    let grouping = grouping(call)?;
+    let grouping = grouping(call).map_err(Failure::bad_request)?;
     let rm = shared.rm();
     let done = rm.node_activity(None);
     rm.record_node(None);
@@ -82,7 +86,83 @@ pub(super) fn bulk(shared: &Shared, call: &Call) -> Answered {
     Ok(Reply::Document(View::wrapped("bulkActivities", body)))
 }
 
-// As RMWebServices.getAppActivities.
+/// What a call asks for: the selection, and its actions.
+struct AppCall {
+    selection: Selection,
+    /// How long the application is recorded from now on, in ms; nothing where that is not asked.
+    records_ms: Option<u64>,
+    /// Whether what was recorded is asked for.
+    shows: bool,
+}
+
+impl AppCall {
+    /// Reads a call. The text of a refusal has the words of the reference.
+    fn read(call: &Call, time_ms: u64) -> Result<Self, String> {
+        let grouping = grouping(call)?;
+        let (refreshes, shows) = actions(call)?;
+        let priorities = numbers(call, "requestPriorities", "request priorities")?;
+        let request_ids = numbers(call, "allocationRequestIds", "allocation request Ids")?;
+        let most = match call.filled("limit").map(str::parse::<usize>) {
+            None => usize::MAX,
+            Some(Ok(0)) => return Err("limit must be greater than 0!".to_owned()),
+            Some(Ok(most)) => most,
+            Some(Err(_)) => return Err("limit must be integer!".to_owned()),
+        };
+        let summarizes = call.filled("summarize");
+        let summarizes = summarizes.is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        Ok(Self {
+            selection: Selection {
+                grouping,
+                priorities,
+                request_ids,
+                most,
+                summary_ms: summarizes.then_some(time_ms),
+            },
+            records_ms: refreshes.then_some(time_ms),
+            shows,
+        })
+    }
+}
+
+/// Whether a call begins a recording, and whether it asks for what was recorded; both where it names no action.
+fn actions(call: &Call) -> Result<(bool, bool), String> {
+    let actions = call.list(&["actions"]);
+    let known = ["refresh", "get"];
+    let unknown = |action: &&String| !known.iter().any(|one| action.eq_ignore_ascii_case(one));
+    if let Some(unknown) = actions.iter().find(unknown) {
+        return Err(format!(
+            "Got invalid action: {unknown}, valid actions: [REFRESH, GET]"
+        ));
+    }
+    let does =
+        |name: &str| actions.is_empty() || actions.iter().any(|one| one.eq_ignore_ascii_case(name));
+    let [refresh, get] = known;
+    Ok((does(refresh), does(get)))
+}
+
+/// The whole numbers of a list in a call.
+fn numbers<T: FromStr + Ord>(call: &Call, name: &str, what: &str) -> Result<BTreeSet<T>, String> {
+    let texts = call.list(&[name]);
+    let numbers = texts.iter().map(|text| text.parse().ok());
+    let numbers: Option<BTreeSet<T>> = numbers.collect();
+    numbers.ok_or_else(|| format!("{what} must be integers!"))
+}
+
+/// The time of a call in ms: how long it records, and how far back it summarizes.
+fn time_ms(call: &Call) -> Result<u64, Failure> {
+    let given = call.filled("maxTime");
+    let seconds: Option<f64> = given.map_or(Some(DEFAULT_TIME_S), |text| text.parse().ok());
+    let seconds = seconds.filter(|seconds| (0.0..=86_400.0).contains(seconds));
+    let Some(seconds) = seconds else {
+        let given = given.unwrap_or_default();
+        let text = format!("maxTime is {given:?}; it must be a number of seconds, at most 86400");
+        return Err(Failure::bad_request(text));
+    };
+    let time = Duration::from_secs_f64(seconds).as_millis();
+    Ok(u64::try_from(time).unwrap_or(u64::MAX))
+}
+
+// As RMWebServices.getAppActivities, which answers a call that it cannot read with a text of status 200.
 pub(super) fn of_app(shared: &Shared, call: &Call) -> Answered {
     let rm = shared.rm();
     let now_ms = rm.now_ms();
@@ -95,44 +175,27 @@ pub(super) fn of_app(shared: &Shared, call: &Call) -> Answered {
             .with("dateTime", time::java_date(now_ms));
         Ok(Reply::Document(View::wrapped("appActivities", body)))
     };
-    let known = id.parse::<ApplicationId>().ok();
-    let known = known.filter(|&app| rm.read(|books| books.app(app).is_some()));
-    let Some(app) = known else {
+    let asked = match AppCall::read(call, time_ms(call)?) {
+        Ok(asked) => asked,
+        Err(text) => return says(&text),
+    };
+    let Ok(app) = id.parse::<ApplicationId>() else {
         return says("Cannot find application with given appId");
     };
-    let actions = call.list(&["actions"]);
-    if let Some(unknown) = actions
-        .iter()
-        .find(|action| !["get", "refresh"].contains(&action.as_str()))
-    {
-        let text = format!("Got invalid action: {unknown}, valid actions: [REFRESH, GET]");
-        return Err(Failure::bad_request(text));
+    let lives = rm.read(|books| books.app(app).is_some_and(|app| !app.state.is_over()));
+    if let Some(time_ms) = asked.records_ms.filter(|_| lives) {
+        rm.record_app(app, now_ms.saturating_add(time_ms));
     }
-    let does = |action: &str| actions.is_empty() || actions.iter().any(|one| one == action);
-    let seconds = call
-        .filled("maxTime")
-        .map_or(Ok(DEFAULT_TIME_S), str::parse);
-    let Some(seconds) = seconds
-        .ok()
-        .filter(|seconds| (0.0..=86_400.0).contains(seconds))
-    else {
-        return Err(Failure::bad_request("maxTime must be a number of s"));
-    };
-    let grouping = grouping(call)?;
-    if does("refresh") {
-        let until_ms = now_ms + std::time::Duration::from_secs_f64(seconds).as_secs() * 1000;
-        rm.record_app(app, until_ms);
-    }
-    if !does("get") {
+    if !asked.shows {
         return says("Successfully received action: refresh");
     }
-    let most = call.filled("limit").and_then(|text| text.parse().ok());
-    let activities = rm.app_activities(app, most.unwrap_or(usize::MAX));
-    if activities.is_empty() {
-        return says("waiting for display");
+    if !lives {
+        return says("fail to get application activities after finished");
     }
-    let allocations = activities.iter();
-    let allocations = allocations.map(|activity| app_allocation(app, activity, grouping));
+    let activities = rm.app_activities(app);
+    let Some(allocations) = app_allocations(app, &activities, &asked.selection) else {
+        return says("waiting for display");
+    };
     let body = Object::new()
         .with("applicationId", id)
         .with_many("allocations", allocations);

@@ -2,6 +2,7 @@
 
 pub(super) mod activity;
 pub(super) mod app;
+pub(super) mod app_activity;
 pub(super) mod cluster;
 pub(super) mod health;
 pub(super) mod labels;
