@@ -47,6 +47,7 @@ const TABLE: &[(&str, &str, Gets, Gets, Gets)] = &[
     ("GET", "/v1/latency", Passes, Passes, Passes),
     ("GET", "/v1/openapi.json", Passes, Passes, Passes),
     ("GET", "/v1/snapshot", Passes, Passes, Passes),
+    ("GET", "/v1/snapshot/file", SignIn, Forbidden, Passes),
     ("POST", "/v1/plan", SignIn, Forbidden, Passes),
     ("POST", "/v1/whatif", SignIn, Forbidden, Passes),
     ("GET", "/v1/policy", Passes, Passes, Passes),

@@ -16,6 +16,7 @@ mod ladder;
 mod live_queues;
 mod look_ups;
 mod next_step;
+mod rebuild;
 mod scheduler;
 mod settings_editor;
 mod shown_queues;
@@ -68,6 +69,7 @@ pub use next_step::{
     NextStep, RefusedAdmission, next_steps, next_steps_of_refusal, next_steps_of_refused_admission,
     next_steps_of_refused_call, next_steps_while,
 };
+pub use rebuild::Rebuild;
 pub use scheduler::{RoundPart, Scheduler};
 pub use settings_editor::SettingsEditor;
 pub use stepped::{ModeKind, Stepped};

@@ -1,9 +1,13 @@
 //! The scheduler as outsiders drive it: one trait, its events and its refusals.
 
 use super::container_error::ContainerError;
-use crate::commit::{AppError, AskError, Event, HeartbeatReply, NodeError, SubmitError, Submitted};
+use crate::commit::{
+    AppError, AskError, Event, HeartbeatReply, NodeError, Recovered, SubmitError, Submitted,
+};
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::queue::{AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec};
+use crate::queue::{
+    AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, RunningContainer,
+};
 
 /// Every call of an outsider to a scheduler, in virtual or real time.
 ///
@@ -46,6 +50,23 @@ pub trait Scheduler {
         nodes.into_iter().try_for_each(|node| self.add_node(node))
     }
 
+    /// Registers a node with the containers that it runs, as after a restart of the scheduler. A scheduler that takes
+    /// none over has them all stopped.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scheduler::add_node`].
+    fn register_node(
+        &mut self,
+        node: NodeSpec,
+        running: Vec<RunningContainer>,
+    ) -> Result<Recovered, NodeError> {
+        self.add_node(node)?;
+        let mut recovered = Recovered::default();
+        recovered.to_stop = running.into_iter().map(|container| container.id).collect();
+        Ok(recovered.sorted())
+    }
+
     /// Takes a node away; its containers are released and delivered as events.
     ///
     /// # Errors
@@ -59,6 +80,22 @@ pub trait Scheduler {
     ///
     /// When the queue refuses it; nothing changed then.
     fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError>;
+
+    /// Takes over an application that was accepted before a restart, with the number of its attempt and that of its
+    /// master's container, if the master runs. A scheduler that takes none over has it submitted anew.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such leaf any more, or the application lives already.
+    fn recover_app(
+        &mut self,
+        app: AppSpec,
+        attempt: u32,
+        master: Option<u32>,
+    ) -> Result<Recovered, SubmitError> {
+        let _ = (attempt, master);
+        self.submit(app).map(|_| Recovered::default())
+    }
 
     /// Carries out one call of an application.
     ///

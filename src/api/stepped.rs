@@ -10,11 +10,13 @@ use super::container_error::ContainerError;
 use super::scheduler::{RoundPart, Scheduler};
 use crate::commit::{
     AppError, AskError, Event, HeartbeatReply, NodeError, PartitionSpec, PreemptionRound,
-    RefreshError, SubmitError, Submitted,
+    Recovered, RefreshError, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, Map, NodeName, NodeSlot};
 use crate::metrics::Closed;
-use crate::queue::{AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, TreeSettings};
+use crate::queue::{
+    AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, RunningContainer, TreeSettings,
+};
 use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
 use crate::runtime::{Attempt, Sequential};
 
@@ -344,6 +346,19 @@ impl Scheduler for Stepped {
         result
     }
 
+    fn register_node(
+        &mut self,
+        node: NodeSpec,
+        running: Vec<RunningContainer>,
+    ) -> Result<Recovered, NodeError> {
+        let recovered = self.engine.register_node(&node, &running)?;
+        let slot = self.engine.ledger().node(&node.name);
+        self.nodes.extend(slot.map(|slot| (node.name, slot)));
+        self.partitions.insert(node.partition);
+        self.gather();
+        Ok(recovered)
+    }
+
     fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
         self.engine.remove_node(node)?;
         self.nodes.retain(|(other, _)| other != node);
@@ -355,6 +370,17 @@ impl Scheduler for Stepped {
         let submitted = self.engine.submit(&app)?;
         self.gather();
         Ok(submitted)
+    }
+
+    fn recover_app(
+        &mut self,
+        app: AppSpec,
+        attempt: u32,
+        master: Option<u32>,
+    ) -> Result<Recovered, SubmitError> {
+        let recovered = self.engine.recover_app(&app, attempt, master);
+        self.gather();
+        recovered
     }
 
     fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {

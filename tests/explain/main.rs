@@ -7,6 +7,7 @@ mod gangs;
 mod limits;
 mod nodes;
 mod opportunistic;
+mod rebuilt;
 mod refusals;
 mod snapshots;
 mod sums;

@@ -54,12 +54,14 @@ fn head(mode: &str, random: &mut Random) -> SnapshotHead {
         preemption: [None, Some(false), Some(true)][usize::try_from(random.below(3)).unwrap()],
         every_beat: random.below(2) == 0,
         at_ms: 0,
+        recovers: false,
+        left_out: Vec::new(),
     }
 }
 
 /// Where the random calls of a run stand.
 #[derive(Clone, Debug, Default)]
-struct Course {
+pub(crate) struct Course {
     nodes: Vec<NodeName>,
     next_node: u32,
     next_app: u32,
@@ -74,7 +76,7 @@ fn pick<T: Clone>(from: &[T], random: &mut Random) -> Option<T> {
 
 impl Course {
     /// One random call. It depends on the decisions so far and on nothing else.
-    fn call(&mut self, engine: &mut impl Scheduler, random: &mut Random) {
+    pub(crate) fn call(&mut self, engine: &mut impl Scheduler, random: &mut Random) {
         match random.below(12) {
             0 | 1 => self.submit(engine, random),
             2..=4 => self.ask(engine, random),
@@ -161,7 +163,7 @@ impl Course {
     }
 
     /// Takes the decisions since the last call.
-    fn gather(&mut self, engine: &mut impl Scheduler) -> Vec<Event> {
+    pub(crate) fn gather(&mut self, engine: &mut impl Scheduler) -> Vec<Event> {
         let mut events = Vec::new();
         engine.events(&mut events);
         for event in &events {
@@ -178,7 +180,10 @@ impl Course {
 }
 
 /// A random run up to a snapshot: the engine with its journal, the snapshot, and where the calls stand.
-fn saved(mode: &str, random: &mut Random) -> (Journaled<Stepped>, StateSnapshot, Course) {
+pub(crate) fn saved(
+    mode: &str,
+    random: &mut Random,
+) -> (Journaled<Stepped>, StateSnapshot, Course) {
     let mut head = head(mode, random);
     let mut engine = Journaled::new(head.engine().unwrap());
     let mut course = Course::default();
@@ -195,7 +200,7 @@ fn saved(mode: &str, random: &mut Random) -> (Journaled<Stepped>, StateSnapshot,
     (engine, snapshot, course)
 }
 
-fn packed(snapshot: &StateSnapshot) -> Vec<u8> {
+pub(crate) fn packed(snapshot: &StateSnapshot) -> Vec<u8> {
     snapshot.write(Vec::new()).unwrap()
 }
 

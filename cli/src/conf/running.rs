@@ -14,7 +14,7 @@ use capsched::api::{
 };
 use capsched::config::{self, Loaded, Options};
 use capsched::metrics::Closed as _;
-use capsched::simulator::journal::{AppCall, Call, StateSnapshot, SubmitCall};
+use capsched::simulator::journal::{AppCall, Call, StateSnapshot, SubmitCall, of_mode};
 use capsched_server::effects::{Effect, EffectKind, EffectRow, SeenState, of_leaving, of_limits};
 use serde_json::{Value, json};
 
@@ -201,7 +201,7 @@ fn fitted(snapshot: &StateSnapshot, side: &Side, running: &Loaded) -> Result<Loa
         .multi_node
         .policies
         .is_empty();
-    head.scheduler.extend(snapshot::of_mode(mode, sorts));
+    head.scheduler.extend(of_mode(mode, sorts));
     let options = Options {
         resource_types: Some(head.types.clone()),
         running: Some(running.settings.scheduler.calculator),
@@ -312,6 +312,9 @@ impl<'a> Calls<'a> {
         for call in calls {
             match call {
                 Call::Submit(call) => drop(all.submitted.insert(call.app, call)),
+                Call::RecoverApp(call) => {
+                    all.submitted.insert(call.submission.app, &call.submission);
+                }
                 Call::Ask(call) => all.asked.entry(call.app).or_default().push(call),
                 _ => {}
             }

@@ -119,6 +119,17 @@ impl Client {
     ///
     /// As [`Self::get`].
     pub(super) fn call(&self, call: &Call<'_>) -> Result<String> {
+        String::from_utf8(self.bytes(call)?).map_err(|_| {
+            anyhow::Error::new(Problem(format!("{}{}: no text", self.address, call.path)))
+        })
+    }
+
+    /// The bytes of an answer that is fine.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::get`].
+    pub(super) fn bytes(&self, call: &Call<'_>) -> Result<Vec<u8>> {
         let answer = async {
             let answer = tokio::time::timeout(PATIENCE, self.ask(call)).await;
             answer.map_err(|_| anyhow!("no answer within {} s", PATIENCE.as_secs()))?
@@ -128,9 +139,7 @@ impl Client {
         if status != StatusCode::OK {
             return Err(self.refused(status, &body));
         }
-        String::from_utf8(body.into()).map_err(|_| {
-            anyhow::Error::new(Problem(format!("{}{}: no text", self.address, call.path)))
-        })
+        Ok(body.into())
     }
 
     async fn ask(&self, call: &Call<'_>) -> Result<(StatusCode, Bytes)> {

@@ -169,6 +169,16 @@ impl LiveServer {
         self.client.get(&self.named(path))
     }
 
+    /// The bytes of a path.
+    pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>> {
+        self.client.bytes(&Call {
+            method: Method::GET,
+            path: &self.named(path),
+            body: "",
+            expected: None,
+        })
+    }
+
     /// Sends JSON that changes something, with the version that has to hold for it.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 use capsched::api::{
     AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, CommitOutcome,
     ContainerError, ContainerId, Event, GangAsk, HeartbeatReply, ModeKind, NodeError, NodeName,
-    NodeReport, NodeSpec, Rescheduler, RoundPart, Scheduler, Stepped, SubmitError, Submitted,
-    Threaded, Waiting, waiting,
+    NodeReport, NodeSpec, Recovered, Rescheduler, RoundPart, RunningContainer, Scheduler, Stepped,
+    SubmitError, Submitted, Threaded, Waiting, waiting,
 };
 use capsched::metrics::{HistogramSet, Interval, Phase};
 use capsched::time::{Clock, SystemClock};
@@ -189,6 +189,24 @@ impl Scheduler for Measured {
 
     fn add_nodes(&mut self, nodes: Vec<NodeSpec>) -> Result<(), NodeError> {
         self.call(|engine| engine.add_nodes(nodes)).0
+    }
+
+    fn register_node(
+        &mut self,
+        node: NodeSpec,
+        running: Vec<RunningContainer>,
+    ) -> Result<Recovered, NodeError> {
+        self.call(|engine| engine.register_node(node, running)).0
+    }
+
+    fn recover_app(
+        &mut self,
+        app: AppSpec,
+        attempt: u32,
+        master: Option<u32>,
+    ) -> Result<Recovered, SubmitError> {
+        self.call(|engine| engine.recover_app(app, attempt, master))
+            .0
     }
 
     fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {

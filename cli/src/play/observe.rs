@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use capsched::api::{
     AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ContainerError,
     ContainerId, Event, Finding, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport,
-    NodeSpec, RoundPart, Scheduler, SettingsEditor, Stepped, SubmitError, Submitted, TreeSettings,
-    refused_call, refused_submission,
+    NodeSpec, Recovered, RoundPart, RunningContainer, Scheduler, SettingsEditor, Stepped,
+    SubmitError, Submitted, TreeSettings, refused_call, refused_submission,
 };
 use capsched::simulator::journal::{Call, Journaled, StateSnapshot};
 use capsched::simulator::{Driver, RunReport};
@@ -134,6 +134,25 @@ impl Scheduler for Watched<'_> {
     fn add_node(&mut self, node: NodeSpec) -> Result<(), NodeError> {
         self.changed = true;
         self.engine.add_node(node)
+    }
+
+    fn register_node(
+        &mut self,
+        node: NodeSpec,
+        running: Vec<RunningContainer>,
+    ) -> Result<Recovered, NodeError> {
+        self.changed = true;
+        self.engine.register_node(node, running)
+    }
+
+    fn recover_app(
+        &mut self,
+        app: AppSpec,
+        attempt: u32,
+        master: Option<u32>,
+    ) -> Result<Recovered, SubmitError> {
+        self.changed = true;
+        self.engine.recover_app(app, attempt, master)
     }
 
     fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {

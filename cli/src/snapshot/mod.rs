@@ -18,12 +18,12 @@ use crate::output::{Problem, line, put};
 use crate::play::{grouped, virtual_time};
 use crate::why::Jobs;
 
-pub(crate) use save::{of_mode, shown as shown_settings};
+pub(crate) use save::shown as shown_settings;
 
 /// Subcommands of `capsched snapshot`.
 #[derive(clap::Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Save a moment of a recorded run: configuration and calls, compressed, without secrets.
+    /// Save a moment of a recorded run, or a server as it is now: configuration and calls, without secrets.
     Save(save::SaveArgs),
     /// Load a snapshot and go on from it: what is decided next, and why an application waits.
     Replay(ReplayArgs),
@@ -170,6 +170,7 @@ impl Replayed {
         let why = |found: &Option<(String, Vec<NextStep>)>| found.as_ref().map(as_json);
         json!({
             "version": 1,
+            "left_out": snapshot.head.left_out,
             "at_ms": snapshot.head.at_ms,
             "mode": snapshot.head.mode,
             "calls": snapshot.calls.len(),
@@ -183,10 +184,13 @@ impl Replayed {
     fn text(&self, snapshot: &StateSnapshot, cycles: u32) -> String {
         let calls = grouped(snapshot.calls.len().try_into().unwrap_or(0));
         let when = virtual_time(snapshot.head.at_ms);
-        let mut out = format!(
-            "{} mode at {when}, after {calls} calls\n",
-            snapshot.head.mode
-        );
+        let mode = &snapshot.head.mode;
+        let mut out = if snapshot.head.recovers {
+            format!("{mode} mode, the state of a server taken over by {calls} calls\n")
+        } else {
+            format!("{mode} mode at {when}, after {calls} calls\n")
+        };
+        out.push_str(&save::left_out(&snapshot.head));
         for (when, what) in [("then", &self.before), ("after", &self.after)] {
             if let Some((said, steps)) = what {
                 let _ = writeln!(out, "{when:<6} {said}");

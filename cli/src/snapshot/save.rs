@@ -1,25 +1,30 @@
 //! Saving a moment of a recorded run.
 
-use std::path::{Path, PathBuf};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use capsched::api::{ModeKind, TreeSettings};
-use capsched::simulator::journal::{SnapshotHead, StateSnapshot};
+use capsched::api::TreeSettings;
+use capsched::simulator::journal::{SnapshotError, SnapshotHead, StateSnapshot};
 use serde_json::json;
 
 use super::refused;
 use crate::aside::Aside;
-use crate::live::is_address;
-use crate::output::line;
+use crate::live::{LiveServer, ServerArgs, is_address};
+use crate::output::{line, put};
 use crate::play::{grouped, virtual_time};
 use crate::recipe::{Recorded, Staged};
 use crate::values::virtual_ms;
 
+/// Where a server has its state as a file.
+const PATH: &str = "/v1/snapshot/file";
+
 /// Arguments of `capsched snapshot save`.
 #[derive(clap::Args, Debug)]
 pub(crate) struct SaveArgs {
-    /// Folder of a run (`replay --out`, or one column of `compare --out`).
+    /// Folder of a run (`replay --out`, or one column of `compare --out`), or address of a server.
     #[arg(value_name = "RUN")]
     run: PathBuf,
     /// The moment that is saved, such as 1500ms, 90s or 2h; the end of the run when left out.
@@ -31,6 +36,8 @@ pub(crate) struct SaveArgs {
     /// Replace the file when it exists.
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -40,7 +47,12 @@ pub(crate) struct SaveArgs {
 pub(crate) fn save(args: &SaveArgs) -> Result<ExitCode> {
     let out = std::path::absolute(&args.out)?;
     let file = Aside::create(&out, args.force)?;
-    let recorded = opened(&args.run)?;
+    let named = args.run.to_string_lossy();
+    if is_address(&named) {
+        return of_server(args, &named, file);
+    }
+    args.server.refuse()?;
+    let recorded = Recorded::open(&args.run)?;
     let staged = recorded.stage()?;
     let scene = staged.scene();
     if staged.costs.costs().is_some() {
@@ -65,31 +77,59 @@ pub(crate) fn save(args: &SaveArgs) -> Result<ExitCode> {
         .write(file)
         .with_context(|| out.display().to_string())?;
     file.finish()?;
-    let (shown, calls) = (args.out.display(), snapshot.calls.len());
-    if args.json {
-        line(
-            json!({"file": shown.to_string(), "mode": snapshot.head.mode, "at_ms": at_ms,
-            "calls": calls}),
-        );
-    } else {
-        let calls = grouped(calls.try_into().unwrap_or(0));
-        let when = virtual_time(at_ms);
-        line(format_args!("{shown}: {calls} calls up to {when}"));
-    }
+    said(args, &snapshot);
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens a run; the address of a server is refused with what takes it.
-fn opened(run: &Path) -> Result<Recorded> {
-    let shown = run.to_string_lossy();
-    if is_address(&shown) {
-        bail!(
-            "{}: a snapshot holds every call of a run from its start, and a server does not keep them; \
-             `why`, `top` and `conf plan` take its address, and its path /v1/snapshot has its state as JSON",
-            shown.escape_debug()
+/// Says what was saved, and what the file leaves out.
+fn said(args: &SaveArgs, snapshot: &StateSnapshot) {
+    let (shown, calls) = (args.out.display(), snapshot.calls.len());
+    let head = &snapshot.head;
+    if args.json {
+        line(
+            json!({"file": shown.to_string(), "mode": head.mode, "at_ms": head.at_ms, "calls": calls,
+            "left_out": head.left_out}),
         );
+        return;
     }
-    Recorded::open(run)
+    let calls = grouped(calls.try_into().unwrap_or(0));
+    if head.recovers {
+        let server = args.run.display();
+        line(format_args!(
+            "{shown}: {calls} calls that build the state of {server} anew"
+        ));
+        put(&left_out(head));
+    } else {
+        let when = virtual_time(head.at_ms);
+        line(format_args!("{shown}: {calls} calls up to {when}"));
+    }
+}
+
+/// What a file leaves out, a line each; nothing where it has every call from the start.
+pub(super) fn left_out(head: &SnapshotHead) -> String {
+    let mut out = String::new();
+    for sentence in &head.left_out {
+        let _ = writeln!(out, "left out: {sentence}");
+    }
+    out
+}
+
+/// Saves a server as it is now. The file is replayed before it is written.
+fn of_server(args: &SaveArgs, address: &str, mut file: Aside) -> Result<ExitCode> {
+    if args.at.is_some() {
+        bail!("--at goes with a recorded run; a server is saved as it is now");
+    }
+    let server = LiveServer::open(address, &args.server)?;
+    let packed = server.bytes(PATH)?;
+    let foreign = |error: SnapshotError| server.foreign(PATH, &error);
+    let snapshot = StateSnapshot::read(&packed[..]).map_err(foreign)?;
+    let mut engine = snapshot.head.engine().map_err(foreign)?;
+    snapshot.replay(&mut engine).map_err(foreign)?;
+    let written = file.write_all(&packed);
+    written.with_context(|| args.out.display().to_string())?;
+    file.finish()?;
+    said(args, &snapshot);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What the calls depend on.
@@ -111,11 +151,13 @@ fn head(staged: &Staged, at_ms: u64) -> Result<SnapshotHead> {
             .map(|settings| settings.observe_only),
         every_beat: staged.timing.every_beat,
         at_ms,
+        recovers: false,
+        left_out: Vec::new(),
     };
     head.keep(cluster.origin.properties());
     let fitted = row.fitted(cluster.settings.clone());
     let sorts = cluster.settings.scheduler.multi_node.policies.is_empty();
-    head.scheduler.extend(of_mode(row.mode, sorts));
+    head.run_in(row.mode, sorts);
     let loaded = head.loaded().map_err(|error| anyhow::anyhow!("{error}"))?;
     if shown(&loaded.settings) != shown(&fitted) {
         bail!("the configuration of the run depends on more than a snapshot keeps");
@@ -126,33 +168,4 @@ fn head(staged: &Staged, at_ms: u64) -> Result<SnapshotHead> {
 /// Settings as they decide, for a comparison.
 pub(crate) fn shown(settings: &TreeSettings) -> String {
     format!("{:?}{:?}", settings.scheduler, settings.queues)
-}
-
-/// The properties that a mode sets in runs; as `Row::fitted`. `sorts`: no policy sorts the nodes.
-pub(crate) fn of_mode(mode: ModeKind, sorts: bool) -> Vec<(String, String)> {
-    let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
-                 ResourceUsageMultiNodeLookupPolicy";
-    let asynchronous = if mode == ModeKind::Heartbeat {
-        "false"
-    } else {
-        "true"
-    };
-    let mut pairs = vec![("schedule-asynchronously.enable", asynchronous)];
-    if mode == ModeKind::Global {
-        pairs.push(("multi-node-placement-enabled", "true"));
-        if sorts {
-            pairs.extend([
-                ("multi-node-sorting.policy.names", "resource-usage"),
-                ("multi-node-sorting.policy", "resource-usage"),
-                ("multi-node-sorting.policy.resource-usage.class", class),
-                (
-                    "multi-node-sorting.policy.resource-usage.sorting-interval.ms",
-                    "0",
-                ),
-            ]);
-        }
-    }
-    let full =
-        |(key, value): (&str, &str)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned());
-    pairs.into_iter().map(full).collect()
 }

@@ -1,5 +1,7 @@
 //! A test in Rust that builds the state of a snapshot call by call.
 
+mod recovery;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -201,6 +203,9 @@ fn settings(out: &mut String, head: &SnapshotHead, mode: &str) {
             "    let builder = builder.partition({label:?}, {exclusive});"
         );
     }
+    if head.recovers {
+        out.push_str("    let builder = builder.recovering();\n");
+    }
     engine(out, head, mode);
 }
 
@@ -227,6 +232,8 @@ fn engine(out: &mut String, head: &SnapshotHead, mode: &str) {
 fn written(out: &mut String, call: &Call) {
     let _ = match call {
         Call::Submit(app) => submission(out, app),
+        Call::RecoverApp(call) => recovery::application(out, call),
+        Call::RegisterNode(call) => recovery::node(out, call),
         Call::Ask(call) => app_call(out, call),
         Call::Gang(call) => gang_call(out, call),
         Call::Opportunistic(call) => opportunistic_call(out, call),
@@ -304,6 +311,11 @@ fn node_call(out: &mut String, call: &Call) -> std::fmt::Result {
 }
 
 fn submission(out: &mut String, app: &SubmitCall) -> std::fmt::Result {
+    write!(out, "let _ = engine.submit({});", spec(app))
+}
+
+/// What an application is submitted with.
+fn spec(app: &SubmitCall) -> String {
     let (parent, label) = (owned(app.parent.as_deref()), owned(app.label.as_deref()));
     let restarts = match app.restarts {
         Restarts::Never => String::new(),
@@ -311,11 +323,10 @@ fn submission(out: &mut String, app: &SubmitCall) -> std::fmt::Result {
     };
     let master = app.master.as_ref();
     let master = master.map_or("None".to_owned(), |size| format!("Some({})", vector(size)));
-    write!(
-        out,
-        "let _ = engine.submit(AppSpec {{ placement_parent: {parent}, priority: {:?}, master: {master}, \
+    format!(
+        "AppSpec {{ placement_parent: {parent}, priority: {:?}, master: {master}, \
          master_partition: {}, partition: {label}, tags: {}, {restarts}\
-         ..AppSpec::new(ApplicationId::new({}), {:?}, {:?}) }});",
+         ..AppSpec::new(ApplicationId::new({}), {:?}, {:?}) }}",
         app.priority,
         owned(app.master_label.as_deref()),
         owned_list(&app.tags),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use capsched::api::ApplicationId;
-use capsched::simulator::journal::Call;
+use capsched::simulator::journal::{Call, SubmitCall};
 use serde::Deserialize;
 
 use crate::output::Problem;
@@ -45,6 +45,24 @@ struct Row {
 /// All jobs of a run.
 #[derive(Debug)]
 pub(crate) struct Jobs(Vec<Job>);
+
+impl Job {
+    /// An application that a call submits, of which nothing more is known.
+    fn submitted(spec: &SubmitCall, at_ms: u64) -> Self {
+        Self {
+            name: String::new(),
+            app: ApplicationId::new(spec.app),
+            queue: spec.queue.clone(),
+            user: spec.user.clone(),
+            submitted_ms: at_ms,
+            first_container_ms: None,
+            ended_ms: None,
+            asked: 0,
+            placed: 0,
+            outcome: "unfinished".to_owned(),
+        }
+    }
+}
 
 impl Jobs {
     /// Reads the file of a run.
@@ -93,18 +111,8 @@ impl Jobs {
         for call in calls {
             match call {
                 Call::Advance { to_ms } => now_ms = *to_ms,
-                Call::Submit(spec) => jobs.push(Job {
-                    name: String::new(),
-                    app: ApplicationId::new(spec.app),
-                    queue: spec.queue.clone(),
-                    user: spec.user.clone(),
-                    submitted_ms: now_ms,
-                    first_container_ms: None,
-                    ended_ms: None,
-                    asked: 0,
-                    placed: 0,
-                    outcome: "unfinished".to_owned(),
-                }),
+                Call::Submit(spec) => jobs.push(Job::submitted(spec, now_ms)),
+                Call::RecoverApp(call) => jobs.push(Job::submitted(&call.submission, now_ms)),
                 Call::FinishApp { app } => {
                     let ended = jobs.iter_mut().rev().find(|job| job.app.sequence == *app);
                     if let Some(job) = ended {

@@ -96,6 +96,7 @@ impl Stage {
             Self::Snapshot(_, snapshot, _) => {
                 let added = snapshot.calls.iter().filter_map(|call| match call {
                     Call::AddNode { node, .. } => node.parse().ok(),
+                    Call::RegisterNode(call) => call.node.parse().ok(),
                     _ => None,
                 });
                 added.collect()

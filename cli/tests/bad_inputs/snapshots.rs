@@ -280,7 +280,41 @@ fn calls_that_no_journal_writes_are_refused_with_their_line() {
         ))
     };
     let long = format!("{{\"do\":\"{}\"}}", "x".repeat(3_000_000));
-    let rows: [(&str, &str); 22] = [
+    let running = |parts: &[&str]| {
+        let parts: Vec<String> = parts
+            .iter()
+            .map(|part| format!("{{{part},\"priority\":1,\"id\":0,\"created_ms\":0}}"))
+            .collect();
+        format!(
+            "{{\"do\":\"register_node\",\"node\":\"n9:1\",\"rack\":\"/r\",\"size\":[1024],\"running\":[{}]}}",
+            parts.join(",")
+        )
+    };
+    let recover = |part: &str| {
+        format!(
+            "{{\"do\":\"recover_app\",\"submission\":{{\"app\":9,\"user\":\"ann\",\"queue\":\"root.dev\"}},{part}}}"
+        )
+    };
+    let small = "\"container\":[1,7],\"size\":[1]";
+    let rows: [(&str, &str); 31] = [
+        (
+            &running(&["\"container\":[1,7,0],\"size\":[1]"]),
+            "container_1_0001_00_000007 has 0",
+        ),
+        (
+            &running(&["\"container\":[1,7],\"size\":[1,-5]"]),
+            "has the amount -5",
+        ),
+        (&running(&[small, small]), "stands there twice"),
+        (
+            &running(&["\"container\":[1,7],\"size\":[1,1,1,1,1,1,1,1,1]"]),
+            "9 amounts",
+        ),
+        (&running(&["\"container\":[1,7]"]), "missing field `size`"),
+        (&running(&[]).replace("n9:1", "a b:1"), "not a node name"),
+        (&recover("\"attempt\":0"), "attempts count from 1"),
+        (&recover("\"attempt\":-1"), "-1"),
+        (&recover("\"attempt\":1,\"x\":1"), "unknown field `x`"),
         ("{}", "missing field `do`"),
         ("[]", "no JSON object"),
         ("null", "no JSON object"),
@@ -329,6 +363,7 @@ fn calls_that_no_journal_writes_are_refused_with_their_line() {
         "{\"do\":\"add_node\",\"node\":\"n9:1\",\"rack\":\"/r\",\"size\":[-1,1]}",
         "{\"do\":\"add_node\",\"node\":\"n9:1\",\"rack\":\"/r\",\"size\":[9223372036854775807,1]}",
         "{\"do\":\"submit\",\"app\":9,\"user\":\"\\u0000\",\"queue\":\"root.dev\"}",
+        &recover("\"attempt\":1").replace("root.dev", "root.gone"),
     ] {
         assert_eq!(replayed(&folder, &with_call(&text, call)).0, 0, "{call}");
     }
@@ -417,14 +452,29 @@ fn paths_that_are_no_files_are_named_and_nothing_waits() {
 }
 
 #[test]
-fn a_server_is_no_run_to_save_and_no_file_is_created() {
+fn a_server_that_cannot_be_saved_is_named_and_no_file_is_created() {
     let folder = folder("snapshot-of-a-server");
     let file = folder.join("live.snap");
-    let address = "http://127.0.0.1:8088";
-    let save = ["snapshot", "save", address, "-o", file.to_str().unwrap()];
-    let (code, out, err) = run(&save);
-    assert_eq!((code, out.as_str()), (2, ""), "{err}");
-    assert!(err.contains(&format!("{address}: a snapshot")), "{err}");
-    assert!(err.contains("/v1/snapshot"), "{err}");
+    let file = file.to_str().unwrap();
+    let rows: [(&[&str], &str); 4] = [
+        (
+            &["http://127.0.0.1:1"],
+            "http://127.0.0.1:1: no server answers",
+        ),
+        (
+            &["http://127.0.0.1:1", "--at", "10s"],
+            "--at goes with a recorded run",
+        ),
+        (&["http://"], "no address"),
+        (
+            &["runs/last", "--user", "ann"],
+            "go with the address of a server",
+        ),
+    ];
+    for (words, part) in rows {
+        let (code, out, err) = run(&[&["snapshot", "save", "-o", file][..], words].concat());
+        assert_eq!((code, out.as_str()), (2, ""), "{words:?}: {err}");
+        assert!(err.contains(part), "{words:?}: {err}");
+    }
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }

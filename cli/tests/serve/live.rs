@@ -301,6 +301,60 @@ fn the_demonstration_is_explained_while_it_runs() {
     assert_eq!(list["pending"], sum);
 }
 
+/// A state is saved while the demonstration runs, by its administrator alone, and goes on without the server.
+#[test]
+fn a_server_is_saved_replayed_and_made_into_a_test() {
+    let server = Server::start(&["--mode", "heartbeat"]);
+    server.await_containers();
+    let url = format!("http://{}", server.address());
+    let folder = tempfile::tempdir().unwrap();
+    let admin = file(folder.path(), "admin", server.token());
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (snap, copy) = (path("live.snap"), path("copy.snap"));
+    let (code, out, err) = typed(&["snapshot", "save", &url, "-o", &snap]);
+    assert!(
+        code == 1 && out.is_empty() && err.contains("401"),
+        "{out}{err}"
+    );
+    assert!(!Path::new(&snap).exists());
+    let save = ["snapshot", "save", &url, "--token", &admin, "-o"];
+    let (code, text, err) = typed(&[&save[..], &[&snap]].concat());
+    assert_eq!(code, 0, "{err}");
+    assert!(text.contains(" anew\nleft out: "), "{text}");
+    let (code, _, err) = typed(&[&save[..], &[&snap]].concat());
+    assert!(code == 2 && err.contains("say --force"), "{err}");
+    let said = document(&[&save[..], &[&copy]].concat());
+    assert_eq!(said["mode"], "heartbeat", "{said}");
+    let sentences = said["left_out"].as_array().unwrap();
+    assert!(!sentences.is_empty(), "{said}");
+
+    let (code, text, err) = typed(&["snapshot", "replay", &copy, "--cycles", "0"]);
+    assert_eq!(code, 0, "{err}");
+    let first = "heartbeat mode, the state of a server taken over by ";
+    assert!(text.starts_with(first), "{text}");
+    for sentence in sentences {
+        let line = format!("\nleft out: {}\n", sentence.as_str().unwrap());
+        assert!(text.contains(&line), "{line}: {text}");
+    }
+    let replay = ["snapshot", "replay", &copy, "--cycles", "3"];
+    let (once, again) = (document(&replay), document(&replay));
+    assert_eq!(once, again);
+    assert_eq!(once["left_out"], said["left_out"]);
+    let list = document(&["why", &copy, "--list"]);
+    let first = &list["applications"][0]["application"];
+    let app = first.as_str().unwrap();
+    let (code, test, err) = typed(&["snapshot", "to-test", &copy, "--why", app]);
+    assert_eq!(code, 0, "{err}");
+    for part in [
+        "let builder = builder.recovering();",
+        "engine.recover_app(AppSpec {",
+        "engine.register_node(NodeSpec {",
+        "RunningContainer {",
+    ] {
+        assert!(test.contains(part), "{part}: {test}");
+    }
+}
+
 /// The conditions of a node for an application of the demonstration that waits, by host and by host:port.
 #[test]
 fn conditions_of_a_node_of_a_server_are_shown() {

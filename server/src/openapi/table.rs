@@ -204,6 +204,11 @@ pub const OPERATIONS: &[Operation] = &[
         &[],
         "queues, nodes and live applications at one moment",
     ),
+    get(
+        "/v1/snapshot/file",
+        &[],
+        "the state as a file of `capsched snapshot`, without secrets",
+    ),
     change(
         Verb::Post,
         "/v1/plan",

@@ -70,6 +70,7 @@ impl Page {
             .route("/v1/nodes", get(nodes::all))
             .route("/v1/latency", get(latency::all))
             .route("/v1/snapshot", get(snapshot::snapshot))
+            .route("/v1/snapshot/file", get(snapshot::file))
             .route("/v1/plan", post(trial::plan))
             .route("/v1/whatif", post(trial::what_if))
             .with_state(self.clone())

@@ -1,13 +1,17 @@
-//! The whole state of the scheduler at one moment: `/v1/snapshot`.
+//! The whole state of the scheduler at one moment: `/v1/snapshot`, and as a file below it.
 
 use axum::Json;
 use axum::extract::{Extension, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 use super::Page;
 use super::answer::{Problem, blocking};
 use crate::conf::MutableConf;
+use crate::rm::SaveFailure;
 
 /// Queues, nodes and live applications as the scheduler counts them, of one moment.
 ///
@@ -31,4 +35,25 @@ pub(super) async fn snapshot(
         })))
     })
     .await
+}
+
+/// The state as a file that `capsched snapshot` reads: what takes over everything that lives, and a list of what is
+/// left out.
+///
+/// Cost: as `Rebuild::of` while others wait; then that of building the state anew, on a thread of its own.
+pub(super) async fn file(State(page): State<Page>) -> Result<impl IntoResponse, Problem> {
+    let packed = blocking(move || {
+        let snapshot = page.rm.saved().map_err(|error| refused(&error))?;
+        let packed = snapshot.write(Vec::new());
+        packed.map_err(|error| Problem::new(StatusCode::CONFLICT, error.to_string()))
+    })
+    .await?;
+    Ok(([(CONTENT_TYPE, "application/zstd")], packed))
+}
+
+fn refused(failure: &SaveFailure) -> Problem {
+    match failure {
+        SaveFailure::Gone(error) => Problem::gone(error),
+        SaveFailure::Configuration(_) => Problem::new(StatusCode::CONFLICT, failure.to_string()),
+    }
 }

@@ -20,6 +20,7 @@ mod nodes;
 mod protocols;
 mod recovery;
 mod rights;
+mod saved;
 mod setup;
 mod submission;
 
@@ -48,6 +49,7 @@ pub use last_operation::{LastOperation, LastRun, Operation};
 pub use looks::{KeyLook, LookResult, Obstacle, PassEntry, Shortage};
 pub use nodes::{NodeLife, NodeRecord, NodeRegistry};
 pub use recovery::RecoveryCounts;
+pub use saved::SaveFailure;
 pub use setup::{Configuration, Groups, Setup, StartFailure};
 
 /// The daemon's core. Calls may come from any number of threads; those that change something wait for each other.

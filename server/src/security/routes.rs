@@ -58,6 +58,7 @@ pub const ROUTES: &[RouteRow] = &[
     row(Methods::Any, "/debug/**", Need::Admin),
     row(Methods::Any, "/v1/conf/**", Need::Admin),
     row(Methods::Get, "/v1/openapi.json", Need::Open),
+    row(Methods::Get, "/v1/snapshot/file", Need::Admin),
     row(Methods::Change, "/v1/plan", Need::Admin),
     row(Methods::Change, "/v1/whatif", Need::Admin),
     row(Methods::Change, "/v1/policy", Need::Admin),

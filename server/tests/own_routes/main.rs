@@ -7,6 +7,7 @@
 #[path = "../support/cell_router.rs"]
 mod cell_router;
 mod cells;
+mod saved;
 #[path = "../support/mod.rs"]
 mod support;
 mod trials;

@@ -13,7 +13,7 @@ use capsched_server::rm::{Answer, Command, NodeRegistration, ResourceManager, Su
 use serde_json::{Value, json};
 
 /// A server with one node and an application that waits for more than its queue may have.
-fn server() -> (Arc<ResourceManager>, Router) {
+pub(crate) fn server() -> (Arc<ResourceManager>, Router) {
     let rm = resource_manager();
     let registration = NodeRegistration {
         node: "n1:8041".to_owned(),

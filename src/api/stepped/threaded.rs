@@ -3,10 +3,13 @@
 use crate::api::container_error::ContainerError;
 use crate::api::scheduler::Scheduler;
 use crate::commit::{
-    AppError, AskError, CommitOutcome, Event, HeartbeatReply, NodeError, SubmitError, Submitted,
+    AppError, AskError, CommitOutcome, Event, HeartbeatReply, NodeError, Recovered, SubmitError,
+    Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::queue::{AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec};
+use crate::queue::{
+    AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, RunningContainer,
+};
 use crate::runtime::Threaded;
 
 /// A threaded engine behind the scheduler trait: a round is one more look of the proposers where that counts
@@ -16,12 +19,29 @@ impl Scheduler for Threaded {
         Self::add_node(self, node)
     }
 
+    fn register_node(
+        &mut self,
+        node: NodeSpec,
+        running: Vec<RunningContainer>,
+    ) -> Result<Recovered, NodeError> {
+        Self::register_node(self, node, running)
+    }
+
     fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
         Self::remove_node(self, node.clone())
     }
 
     fn submit(&mut self, app: AppSpec) -> Result<Submitted, SubmitError> {
         Self::submit(self, app)
+    }
+
+    fn recover_app(
+        &mut self,
+        app: AppSpec,
+        attempt: u32,
+        master: Option<u32>,
+    ) -> Result<Recovered, SubmitError> {
+        Self::recover_app(self, app, attempt, master)
     }
 
     fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {

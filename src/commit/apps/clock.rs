@@ -71,6 +71,11 @@ impl LedgerClock {
         self.deadlines.insert((deadline, app, generation));
     }
 
+    /// How many lifetimes are known.
+    pub(in crate::commit) fn lifetimes(&self) -> usize {
+        self.deadlines.len()
+    }
+
     /// Forgets the lifetime of an application.
     pub(in crate::commit) fn forget(&mut self, app: AppSlot, generation: u32) {
         let kept = |&(_, other, known): &(u64, AppSlot, u32)| (other, known) != (app, generation);

@@ -30,6 +30,12 @@ impl Ledger {
         self.clock.next_deadline().into_iter().chain(of_gangs).min()
     }
 
+    /// Applications with a lifetime.
+    #[must_use]
+    pub fn lifetimes(&self) -> usize {
+        self.clock.lifetimes()
+    }
+
     /// Sets the time in ms, which never goes back.
     pub fn set_time(&mut self, now_ms: u64) {
         self.clock.set(now_ms);

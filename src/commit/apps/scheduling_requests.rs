@@ -57,6 +57,12 @@ impl Ledger {
         Ok(changed)
     }
 
+    /// Constraints of applications and of the whole cluster.
+    #[must_use]
+    pub fn registered_constraints(&self) -> usize {
+        self.tags.constraints().count()
+    }
+
     /// Registers the constraints of an application, each for the requests with one source tag.
     ///
     /// # Errors

@@ -47,6 +47,13 @@ impl ConstraintRegistry {
         Self::default()
     }
 
+    /// How many constraints there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let of_apps: usize = self.by_app.values().map(BTreeMap::len).sum();
+        of_apps + self.global.len()
+    }
+
     /// Registers the constraints of an application, each for a set of one source tag.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use super::ask_lines::{AskLine, ConstrainedLine, UpdateLine, amounts_of, vector}
 use super::container_line::ContainerLine;
 use super::gang_call::GangCall;
 use super::opportunistic_call::OpportunisticCall;
+use super::recovery_calls::{RecoverCall, RegisterCall};
 use super::submit_call::SubmitCall;
 use crate::api::{
     ApplicationId, AskCall, ConstrainedAsk, ContainerId, NodeName, NodeReport, NodeSpec, Scheduler,
@@ -30,6 +31,8 @@ pub enum Call {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attributes: Vec<(String, String)>,
     },
+    /// [`Scheduler::register_node`].
+    RegisterNode(Box<RegisterCall>),
     /// [`Scheduler::remove_node`].
     RemoveNode {
         /// Host and port.
@@ -37,6 +40,8 @@ pub enum Call {
     },
     /// [`Scheduler::submit`].
     Submit(Box<SubmitCall>),
+    /// [`Scheduler::recover_app`].
+    RecoverApp(Box<RecoverCall>),
     /// [`Scheduler::ask`].
     Ask(Box<AppCall>),
     /// [`Scheduler::ask_opportunistic`].
@@ -182,6 +187,7 @@ impl Call {
     pub fn make(&self, engine: &mut impl Scheduler) {
         match self {
             Self::Submit(app) => drop(engine.submit(app.spec())),
+            Self::RecoverApp(call) => call.make(engine),
             Self::Ask(call) => drop(engine.ask(ApplicationId::new(call.app), call.call())),
             Self::Gang(call) => drop(engine.ask_gang(ApplicationId::new(call.app), call.gang())),
             Self::Opportunistic(call) => call.make(engine),
@@ -230,6 +236,7 @@ impl Call {
                     drop(engine.add_node(spec));
                 }
             }
+            Self::RegisterNode(call) => call.make(engine),
             Self::RemoveNode { node } => {
                 if let Ok(name) = node.parse() {
                     drop(engine.remove_node(&name));
@@ -254,6 +261,7 @@ impl Call {
     pub fn app(&self) -> Option<u32> {
         match self {
             Self::Submit(app) => Some(app.app),
+            Self::RecoverApp(call) => Some(call.submission.app),
             Self::Ask(call) => Some(call.app),
             Self::Opportunistic(call) => Some(call.app),
             Self::Finished { container, .. } => Some(container.app()),
@@ -271,6 +279,7 @@ impl Call {
             Self::AddNode { node, .. } | Self::RemoveNode { node } | Self::Beat { node, .. } => {
                 Some(node)
             }
+            Self::RegisterNode(call) => Some(&call.node),
             Self::PassBeats { first, .. } => Some(first),
             _ => None,
         }

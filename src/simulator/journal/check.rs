@@ -22,13 +22,19 @@ impl Call {
                 "size: {most} amounts, and there are at most {MAX_TYPES} resource types"
             ));
         }
-        Ok(())
+        match self {
+            Self::RegisterNode(call) => call.check(),
+            Self::RecoverApp(call) => call.check(),
+            _ => Ok(()),
+        }
     }
 
     /// Every size that the call names.
     fn sizes(&self) -> Box<dyn Iterator<Item = &[i64]> + '_> {
         match self {
             Self::AddNode { size, .. } => Box::new(std::iter::once(&**size)),
+            Self::RegisterNode(call) => Box::new(call.sizes()),
+            Self::RecoverApp(call) => Box::new(call.submission.master.as_deref().into_iter()),
             Self::Submit(app) => Box::new(app.master.as_deref().into_iter()),
             Self::Ask(call) => Box::new(call.sizes()),
             Self::Opportunistic(call) => Box::new(call.asks.iter().map(|ask| &*ask.size)),

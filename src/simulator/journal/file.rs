@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::head::SnapshotHead;
+use super::journaled::Journaled;
 use super::snapshot_error::{SnapshotError, VERSION};
-use crate::api::{StateView, Stepped};
+use crate::api::{Rebuild, StateView, Stepped};
 
 /// Longest line that is read, in bytes.
 const LONGEST: u64 = 64 << 20;
@@ -17,6 +18,10 @@ const INFLATED: u64 = 4 << 30;
 
 /// Most calls of a file, which bounds the memory that short lines take.
 const MOST_CALLS: usize = 1 << 25;
+
+/// What a state that is built anew leaves out of preemption.
+const PREEMPTION: &str =
+    "what rounds of preemption remember: containers that were asked back are asked back anew";
 
 /// A state as the calls that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +63,28 @@ impl StateSnapshot {
         text.iter().fold(0xcbf2_9ce4_8422_2325, step)
     }
 
+    /// The state of a scheduler that runs, as calls that take over what lives there. The rest is listed in the head.
+    ///
+    /// Cost: that of making the calls.
+    ///
+    /// # Errors
+    ///
+    /// When the head makes no engine.
+    pub fn rebuilt(mut head: SnapshotHead, rebuild: &Rebuild) -> Result<Self, SnapshotError> {
+        head.recovers = true;
+        head.at_ms = rebuild.now_ms();
+        let mut engine = Journaled::new(head.engine()?);
+        head.left_out = rebuild.make(&mut engine);
+        head.left_out
+            .extend(head.preemption.map(|_| PREEMPTION.to_owned()));
+        head.left_out.extend(rebuild.left_out());
+        Ok(Self {
+            head,
+            calls: engine.take_calls(),
+            state: Self::fingerprint(engine.scheduler()),
+        })
+    }
+
     /// Writes the snapshot.
     ///
     /// # Errors
@@ -73,7 +100,7 @@ impl StateSnapshot {
         into.include_checksum(true)?;
         let first = First {
             capsched: "snapshot".to_owned(),
-            version: VERSION,
+            version: if self.head.recovers { VERSION } else { 1 },
             head: self.head.clone(),
         };
         writeln!(into, "{}", serde_json::to_string(&first)?)?;

@@ -52,6 +52,12 @@ pub struct SnapshotHead {
     pub every_beat: bool,
     /// The moment in virtual ms.
     pub at_ms: u64,
+    /// Whether the calls take over what runs, as after a restart, in place of all calls from the start.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub recovers: bool,
+    /// What the calls do not carry over, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 impl SnapshotHead {
@@ -61,6 +67,12 @@ impl SnapshotHead {
         let kept = |(key, _): &(String, String)| KEPT.iter().any(|kept| key.starts_with(kept));
         self.site.extend(site.into_iter().filter(kept));
         self.scheduler.extend(scheduler.into_iter().filter(kept));
+    }
+
+    /// The calls are made in a mode; what it sets holds over the configuration. `sorts`: as in [`of_mode`].
+    pub fn run_in(&mut self, mode: ModeKind, sorts: bool) {
+        mode.name().clone_into(&mut self.mode);
+        self.scheduler.extend(of_mode(mode, sorts));
     }
 
     /// The configuration.
@@ -131,6 +143,11 @@ impl SnapshotHead {
         };
         let builder = Engine::builder(loaded.settings);
         let builder = builder.partitions(self.labels.iter().map(label));
+        let builder = if self.recovers {
+            builder.recovering()
+        } else {
+            builder
+        };
         let engine = builder.sequential();
         let engine = engine.map_err(|error| self.wrong(&error.to_string()))?;
         let mut engine = Stepped::new(engine, self.mode()?);
@@ -145,6 +162,40 @@ impl SnapshotHead {
         }
         Ok(engine)
     }
+}
+
+/// The properties that a mode sets in runs. `sorts`: no policy sorts the nodes, so that the mode needs one.
+#[must_use]
+pub fn of_mode(mode: ModeKind, sorts: bool) -> Vec<(String, String)> {
+    let class = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.placement.\
+                 ResourceUsageMultiNodeLookupPolicy";
+    let asynchronous = if mode == ModeKind::Heartbeat {
+        "false"
+    } else {
+        "true"
+    };
+    let mut pairs = vec![("schedule-asynchronously.enable", asynchronous)];
+    if mode == ModeKind::Global {
+        pairs.push(("multi-node-placement-enabled", "true"));
+        if sorts {
+            pairs.extend([
+                ("multi-node-sorting.policy.names", "resource-usage"),
+                ("multi-node-sorting.policy", "resource-usage"),
+                ("multi-node-sorting.policy.resource-usage.class", class),
+                (
+                    "multi-node-sorting.policy.resource-usage.sorting-interval.ms",
+                    "0",
+                ),
+            ]);
+        }
+    }
+    let full =
+        |(key, value): (&str, &str)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned());
+    pairs.into_iter().map(full).collect()
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Reads properties of which none is named twice; by itself the later value would win.

@@ -4,11 +4,12 @@ use super::call::Call;
 use super::container_line::ContainerLine;
 use super::gang_call::GangCall;
 use super::opportunistic_call::OpportunisticCall;
+use super::recovery_calls::{RecoverCall, RegisterCall};
 use super::submit_call::SubmitCall;
 use crate::api::{
     AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, AskReply, ContainerError,
     ContainerId, Event, GangAsk, HeartbeatReply, NodeError, NodeName, NodeReport, NodeSpec,
-    RoundPart, Scheduler, SubmitError, Submitted,
+    Recovered, RoundPart, RunningContainer, Scheduler, SubmitError, Submitted,
 };
 
 /// A scheduler with the journal of every call that may change what it decides.
@@ -45,6 +46,18 @@ impl<S: Scheduler> Scheduler for Journaled<S> {
         self.scheduler.add_node(node)
     }
 
+    fn register_node(
+        &mut self,
+        node: NodeSpec,
+        running: Vec<RunningContainer>,
+    ) -> Result<Recovered, NodeError> {
+        self.calls
+            .push(Call::RegisterNode(Box::new(RegisterCall::of(
+                &node, &running,
+            ))));
+        self.scheduler.register_node(node, running)
+    }
+
     fn remove_node(&mut self, node: &NodeName) -> Result<(), NodeError> {
         self.calls.push(Call::RemoveNode {
             node: node.to_string(),
@@ -56,6 +69,18 @@ impl<S: Scheduler> Scheduler for Journaled<S> {
         self.calls
             .push(Call::Submit(Box::new(SubmitCall::of(&app))));
         self.scheduler.submit(app)
+    }
+
+    fn recover_app(
+        &mut self,
+        app: AppSpec,
+        attempt: u32,
+        master: Option<u32>,
+    ) -> Result<Recovered, SubmitError> {
+        self.calls.push(Call::RecoverApp(Box::new(RecoverCall::of(
+            &app, attempt, master,
+        ))));
+        self.scheduler.recover_app(app, attempt, master)
     }
 
     fn ask(&mut self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {

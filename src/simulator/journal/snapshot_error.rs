@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The version that is written, and the newest that is read.
-pub(super) const VERSION: u32 = 1;
+/// The newest version that is read. The first one has every call from the start.
+pub(super) const VERSION: u32 = 2;
 
 /// Characters of an input's own words in a message.
 pub(super) const SHOWN: usize = 300;

@@ -1,0 +1,245 @@
+//! The rows of a ledger as nodes, applications and asks of outsiders.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::left_out::LeftOut;
+use super::{AppEntry, RebuiltApp};
+use crate::commit::{ContainerState, Ledger};
+use crate::id::{AppSlot, ApplicationId, NameId, NodeSlot, PartitionId, SchedulerKey};
+use crate::queue::{
+    App, AppSpec, AppStage, Ask, AskCall, ConstrainedAsk, GangAsk, KeyAsks, NodeSpec,
+    RunningContainer,
+};
+
+/// Reads the rows of a ledger, and counts what it leaves out.
+pub(super) struct RowReader<'a> {
+    ledger: &'a Ledger,
+    /// Applications by id with the ids that they get.
+    apps: Vec<(AppSlot, ApplicationId)>,
+    /// What runs, by node.
+    running: BTreeMap<NodeSlot, Vec<RunningContainer>>,
+    /// Names of places, each looked up once.
+    places: BTreeMap<NameId, String>,
+    /// The moment from which times count.
+    since_ms: u64,
+    left_out: LeftOut,
+}
+
+impl<'a> RowReader<'a> {
+    /// Looks at everything that runs.
+    pub(super) fn of(ledger: &'a Ledger) -> Self {
+        let known = ledger.apps_by_id();
+        let sequence = |at: usize| known[at].0.sequence;
+        let distinct = (1..known.len()).all(|at| sequence(at - 1) < sequence(at));
+        let number = |(at, &(id, slot)): (u32, &(ApplicationId, AppSlot))| {
+            let number = if distinct { id.sequence } else { at };
+            (slot, ApplicationId::new(number))
+        };
+        let mut left_out = LeftOut::of(ledger);
+        left_out.renumbered = if distinct { 0 } else { known.len() };
+        let mut reader = Self {
+            ledger,
+            apps: (1..).zip(&known).map(number).collect(),
+            running: BTreeMap::new(),
+            places: BTreeMap::new(),
+            since_ms: ledger.now_ms(),
+            left_out,
+        };
+        reader.find_running();
+        reader
+    }
+
+    /// The present time, as times count here.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.ledger.now_ms() - self.since_ms
+    }
+
+    /// What was counted.
+    pub(super) fn left_out(self) -> LeftOut {
+        self.left_out
+    }
+
+    fn find_running(&mut self) {
+        for &(app, id) in &self.apps {
+            for of in self.ledger.live_containers(app) {
+                let known = matches!(
+                    of.state,
+                    ContainerState::Allocated | ContainerState::Acquired
+                );
+                self.left_out.not_launched += usize::from(known && !of.is_auxiliary());
+                self.left_out.borrowed += usize::from(of.borrowed);
+            }
+            for (node, mut running) in self.ledger.running_of(app) {
+                self.since_ms = self.since_ms.min(running.created_ms);
+                running.id.app = id;
+                self.running.entry(node).or_default().push(running);
+            }
+        }
+        let gangs = self.ledger.waiting_gangs().iter();
+        let asked = gangs.map(|gang| gang.asked_ms).min();
+        self.since_ms = self.since_ms.min(asked.unwrap_or(u64::MAX));
+        for running in self.running.values_mut().flatten() {
+            running.created_ms -= self.since_ms;
+        }
+    }
+
+    /// Nodes in the order of their registration, with what they run.
+    pub(super) fn nodes(&mut self) -> Vec<(NodeSpec, Vec<RunningContainer>)> {
+        let state = self.ledger.state();
+        let mut nodes = Vec::new();
+        for slot in self.ledger.nodes_by_registration() {
+            let row = &state.nodes[slot];
+            let running = self.running.remove(&slot).unwrap_or_default();
+            self.left_out.note_node(row, running.len());
+            let spec = NodeSpec {
+                name: row.name.clone(),
+                rack: self.place(row.rack),
+                total: row.total.get(),
+                partition: self.label(row.partition),
+                attributes: row.attributes.clone(),
+            };
+            nodes.push((spec, running));
+        }
+        nodes
+    }
+
+    /// Applications in the order in which they are taken over.
+    pub(super) fn apps(&mut self) -> Vec<RebuiltApp> {
+        let mut ordered = self.apps.clone();
+        let apps = &self.ledger.state().apps;
+        ordered.sort_by_key(|&(slot, _)| (turn(&apps[slot]), apps[slot].start));
+        let starts = ordered.windows(2);
+        let overtaken = starts.filter(|pair| apps[pair[0].0].start > apps[pair[1].0].start);
+        self.left_out.overtaken = overtaken.count();
+        let read = |(slot, id)| self.app(slot, id);
+        ordered.into_iter().map(read).collect()
+    }
+
+    fn app(&mut self, slot: AppSlot, id: ApplicationId) -> RebuiltApp {
+        let row = &self.ledger.state().apps[slot];
+        self.left_out.note_app(self.ledger, row);
+        RebuiltApp {
+            spec: self.spec(row, id),
+            entry: entry_of(row),
+            call: self.call(row),
+            gangs: self.gangs(row.id),
+        }
+    }
+
+    /// What the application would be submitted with now.
+    fn spec(&self, row: &App, id: ApplicationId) -> AppSpec {
+        let (state, of) = (self.ledger.state(), &row.submission);
+        let queue = &state.queues[row.leaf].settings;
+        let above = queue.path.rsplit_once('.').filter(|_| queue.dynamic);
+        let text = |text: &Arc<str>| text.to_string();
+        AppSpec {
+            id,
+            user: of.user_name.to_string(),
+            queue: queue.path.to_string(),
+            placement_parent: above.map(|(parent, _)| parent.to_owned()),
+            priority: Some(row.priority),
+            master: (!row.unmanaged).then_some(of.master_size),
+            master_partition: of.master_label.map(|label| self.label(label)),
+            partition: of.default_partition.as_ref().map(text),
+            tags: of.tags.iter().map(text).collect(),
+            restarts: of.restarts,
+        }
+    }
+
+    /// Everything that is outstanding, but for the master, which the scheduler itself asks for.
+    fn call(&mut self, row: &App) -> AskCall {
+        let mut call = AskCall::default();
+        for key in &row.keys {
+            let of_master = key.key == SchedulerKey::MASTER && row.waits_for_master();
+            if of_master || key.key.updates.is_some() {
+                continue;
+            }
+            match &key.constrained {
+                Some(_) => call.constrained.extend(constrained(key)),
+                None => self.asks(key, &mut call.asks),
+            }
+        }
+        let excluded = row.blacklist.iter();
+        call.blacklist_add = excluded.map(|&place| self.place(place)).collect();
+        call
+    }
+
+    /// The asks of a key.
+    fn asks(&mut self, key: &KeyAsks, into: &mut Vec<Ask>) {
+        for ask in key.asks.iter().filter(|ask| ask.count > 0) {
+            into.push(Ask {
+                priority: key.key.priority,
+                request_id: key.key.request_id,
+                place: self.place(ask.place),
+                size: ask.size.get(),
+                count: ask.count,
+                relax_locality: ask.relax,
+                partition: ask.partition.map(|label| self.label(label)),
+            });
+        }
+    }
+
+    /// The gangs of an application that wait, with the time that they have left.
+    fn gangs(&self, app: ApplicationId) -> Vec<GangAsk> {
+        let gangs = self.ledger.waiting_gangs().iter();
+        let gangs = gangs.filter(|gang| gang.app == app);
+        let ask = |gang: &crate::commit::WaitingGang| GangAsk {
+            priority: gang.key.priority,
+            request_id: gang.key.request_id,
+            size: gang.size,
+            minimum: gang.minimum,
+            elastic: gang.elastic,
+            within_ms: gang.deadline_ms.saturating_sub(self.ledger.now_ms()).max(1),
+            close: gang.close.clone(),
+            partition: Some(self.label(gang.partition)),
+        };
+        gangs.map(ask).collect()
+    }
+
+    fn label(&self, partition: PartitionId) -> String {
+        self.ledger.state().partitions[partition].name.to_string()
+    }
+
+    fn place(&mut self, place: NameId) -> String {
+        let ledger = self.ledger;
+        let name = self.places.entry(place);
+        name.or_insert_with(|| ledger.place_name(place).to_owned())
+            .clone()
+    }
+}
+
+/// When an application comes in.
+fn turn(row: &App) -> u8 {
+    match row.stage {
+        AppStage::Active if row.may_ask() => 0,
+        AppStage::Active => 1,
+        AppStage::Between => 2,
+        AppStage::Waiting => 3,
+        AppStage::Parked | AppStage::Done | AppStage::Gone => 4,
+    }
+}
+
+fn entry_of(row: &App) -> AppEntry {
+    let waits = matches!(row.stage, AppStage::Waiting | AppStage::Parked);
+    match row.stage {
+        AppStage::Between => AppEntry::BetweenAttempts(row.attempt),
+        // Taken over, an application that needs no master would be served at once.
+        _ if row.unmanaged && waits => AppEntry::Submitted,
+        _ => AppEntry::Recovered(row.attempt, row.master),
+    }
+}
+
+/// The scheduling request of a key, if containers of it are outstanding.
+fn constrained(key: &KeyAsks) -> Option<ConstrainedAsk> {
+    let fixed = key.constrained.as_ref()?;
+    let count = key.count(NameId::ANY);
+    (count > 0).then(|| ConstrainedAsk {
+        priority: key.key.priority,
+        request_id: key.key.request_id,
+        size: fixed.size,
+        count,
+        tags: fixed.tags.iter().map(ToString::to_string).collect(),
+        constraint: fixed.constraint.as_ref().map(ToString::to_string),
+    })
+}
