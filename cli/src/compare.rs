@@ -204,7 +204,9 @@ impl CompareArgs {
             return choices.map(setting).collect();
         }
         if !input.conf.is_empty() || !input.nodes.is_empty() || !self.seeds.is_empty() {
-            bail!("--conf, --nodes and --seeds go with a trace");
+            bail!(
+                "--conf, --nodes and --seeds go with a trace; `capsched trace generate -o FILE` makes one"
+            );
         }
         let mut settings = Vec::new();
         for &reference in &self.reference {

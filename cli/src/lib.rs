@@ -99,11 +99,11 @@ enum Command {
     Traces(trace::FormatsArgs),
     /// Say why applications of a recorded run or of a server wait or waited, with the evidence.
     Why(why::WhyArgs),
-    /// Say what one node lacks for an application of a recorded run.
+    /// Say what one node lacks for an application of a recorded run or of a server.
     WhyNot(why::WhyNotArgs),
     /// Play a recorded run once more, as it was and with changes; or find the best value of a setting.
     Whatif(Box<whatif::WhatifArgs>),
-    /// Save a moment of a run, replay it, or make a test of it.
+    /// Save a moment of a run or of a server, replay it, or make a test of it.
     #[command(subcommand)]
     Snapshot(snapshot::Command),
     /// Show the latencies of a run by phase and write them as files.

@@ -248,7 +248,7 @@ pub(crate) fn formats(args: &FormatsArgs) -> ExitCode {
             format.uses(),
         ));
         text.push_str(&wrapped(
-            "          --map by",
+            "          maps by",
             &format.map_fields().join(" "),
         ));
         text.push_str(&wrapped("          ignores", format.ignores()));

@@ -44,14 +44,14 @@ pub struct Rebuild {
 #[derive(Clone, Debug)]
 struct RebuiltApp {
     spec: AppSpec,
-    entry: AppEntry,
+    entry: RebuiltEntry,
     call: AskCall,
     gangs: Vec<GangAsk>,
 }
 
 /// How an application comes in.
 #[derive(Clone, Copy, Debug)]
-enum AppEntry {
+enum RebuiltEntry {
     /// It is submitted: it has neither a master nor containers.
     Submitted,
     /// It is taken over, with its attempt and the container of its master.
@@ -136,14 +136,14 @@ impl RebuiltApp {
     ) -> Result<(), SubmitError> {
         let spec = self.spec.clone();
         let (attempt, master) = match self.entry {
-            AppEntry::Submitted => return scheduler.submit(spec).map(|_| ()),
-            AppEntry::Recovered(attempt, master) => (attempt, master),
-            AppEntry::BetweenAttempts(attempt) => (attempt, None),
+            RebuiltEntry::Submitted => return scheduler.submit(spec).map(|_| ()),
+            RebuiltEntry::Recovered(attempt, master) => (attempt, master),
+            RebuiltEntry::BetweenAttempts(attempt) => (attempt, None),
         };
         let found = scheduler.recover_app(spec, attempt, master)?;
         let stopped = found.to_stop.iter();
         refused.extend(stopped.map(|id| format!("{id} is not taken over")));
-        if matches!(self.entry, AppEntry::BetweenAttempts(_)) {
+        if matches!(self.entry, RebuiltEntry::BetweenAttempts(_)) {
             let ended: Result<(), AppError> = scheduler.end_attempt(self.id());
             refused.extend(ended.err().map(|error| format!("{}: {error}", self.id())));
         }

@@ -1,24 +1,25 @@
 //! Engines behind the scheduler trait: sequential ones run step by step, and threaded ones.
 
 mod explained;
+mod preemption;
+mod rounds;
 mod threaded;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
 use super::container_error::ContainerError;
 use super::scheduler::{RoundPart, Scheduler};
 use crate::commit::{
-    AppError, AskError, Event, HeartbeatReply, NodeError, PartitionSpec, PreemptionRound,
-    Recovered, RefreshError, SubmitError, Submitted,
+    AppError, AskError, Event, HeartbeatReply, NodeError, PartitionSpec, Recovered, RefreshError,
+    SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, Map, NodeName, NodeSlot};
 use crate::metrics::Closed;
 use crate::queue::{
     AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, RunningContainer, TreeSettings,
 };
-use crate::rescheduler::{AppVerdict, Rescheduler, Settings};
-use crate::runtime::{Attempt, Sequential};
+use crate::rescheduler::Rescheduler;
+use crate::runtime::Sequential;
 
 /// Which of the three modes decides, when rounds are run step by step.
 ///
@@ -108,72 +109,6 @@ impl Stepped {
         }
     }
 
-    /// The same engine with preemption: its rounds run when the clock is moved over the time at
-    /// which one is due. The first is due at once.
-    #[must_use]
-    pub fn with_preemption(mut self, settings: Settings) -> Self {
-        self.preemption = Rescheduler::default().recording();
-        self.configure_preemption(settings);
-        self
-    }
-
-    /// Takes over other settings of preemption; a changed interval counts from now.
-    pub fn configure_preemption(&mut self, settings: Settings) {
-        let before = self.preemption.settings.interval_ms();
-        let after = settings.interval_ms();
-        if before != after {
-            let now = self.engine.ledger().now_ms();
-            let wait = before.and(after).unwrap_or(0);
-            self.due_ms = now.saturating_add(wait);
-        }
-        self.preemption.settings = settings;
-    }
-
-    /// The policy of preemption, to be read.
-    #[must_use]
-    pub fn preemption(&self) -> &Rescheduler {
-        &self.preemption
-    }
-
-    /// Why preemption helps the applications that wait, or does not, as a round would find it now.
-    #[must_use]
-    pub fn explain_preemption(&self) -> Vec<AppVerdict> {
-        self.preemption.explain(self.engine.ledger())
-    }
-
-    /// One round of preemption now, whatever the clock says.
-    pub fn preempt(&mut self) -> PreemptionRound {
-        let policy = &mut self.preemption;
-        let round = self.engine.preempt(|ledger| policy.round(ledger));
-        self.gather();
-        round
-    }
-
-    /// The rounds of preemption that are due up to a time, each at its own time. After a round that
-    /// found nothing to do the others up to then are left out: nothing changes in between.
-    fn preempt_until(&mut self, to_ms: u64) {
-        let Some(interval) = self.preemption.settings.interval_ms() else {
-            return;
-        };
-        while self.due_ms <= to_ms {
-            self.engine.advance_to(self.due_ms);
-            self.preempt();
-            let deadline = self.engine.ledger().next_deadline();
-            let still = deadline.is_none_or(|deadline| deadline > to_ms);
-            let skipped = if still && self.preemption.is_at_rest() {
-                (to_ms - self.due_ms) / interval
-            } else {
-                0
-            };
-            let steps = skipped.saturating_add(1).saturating_mul(interval);
-            let Some(due) = self.due_ms.checked_add(steps) else {
-                self.due_ms = u64::MAX;
-                return;
-            };
-            self.due_ms = due;
-        }
-    }
-
     /// One tick: in heartbeat mode every node reports once, in the other modes one round runs. The
     /// number of containers placed.
     pub fn tick(&mut self) -> usize {
@@ -257,71 +192,6 @@ impl Stepped {
         self.events.extend(changes);
         let placed = |event: &&Event| matches!(event, Event::Allocated { .. });
         self.events[before..].iter().filter(placed).count()
-    }
-
-    /// One attempt on every node, from a start that moves on with each round.
-    fn walk_nodes(&mut self) {
-        self.engine.walk_round(&self.nodes, self.start);
-        self.start = (self.start + 1) % self.nodes.len().max(1);
-    }
-
-    /// The next nodes of a walk in parts.
-    fn walk_on(&mut self, steps: u64) -> RoundPart {
-        let mut part = RoundPart::default();
-        let count = self.nodes.len();
-        while part.steps < steps && self.walked < count {
-            let (_, slot) = self.nodes[(self.start + self.walked) % count];
-            self.engine.schedule_slot(slot);
-            self.walked += 1;
-            part.steps += 1;
-            part.visited += 1;
-        }
-        part.ended = self.walked >= count;
-        if part.ended {
-            self.walked = 0;
-            self.start = (self.start + 1) % count.max(1);
-        }
-        part
-    }
-
-    /// The next attempts of a round in parts, on one partition after the other.
-    fn attempt_on(&mut self, steps: u64) -> RoundPart {
-        let mut part = RoundPart::default();
-        let mut partition = self
-            .within
-            .take()
-            .or_else(|| self.partitions.first().cloned());
-        while part.steps < steps
-            && let Some(label) = partition
-        {
-            let attempt = self.engine.schedule_partition(&label, 1);
-            part.steps += 1;
-            part.visited += attempt.map_or(0, |_| self.engine.nodes_in(&label));
-            self.walked += 1;
-            let more = attempt.is_some_and(goes_on);
-            partition = if more && self.walked < self.nodes.len().max(1) {
-                Some(label)
-            } else {
-                self.walked = 0;
-                let after = (Bound::Excluded(label), Bound::Unbounded);
-                self.partitions.range(after).next().cloned()
-            };
-        }
-        part.ended = partition.is_none();
-        self.within = partition;
-        part
-    }
-
-    /// Attempts on every partition until one brings nothing.
-    fn walk_partitions(&mut self) {
-        for partition in &self.partitions {
-            for _ in 0..self.nodes.len().max(1) {
-                let attempt = self.engine.schedule_partition(partition, 1);
-                if !attempt.is_some_and(goes_on) {
-                    break;
-                }
-            }
-        }
     }
 }
 
@@ -509,12 +379,6 @@ impl Scheduler for Stepped {
         self.engine.advance_to(to_ms);
         self.gather();
     }
-}
-
-/// Whether a round goes on behind an attempt. What the commit refuses is no progress: the same state would propose
-/// it again.
-fn goes_on(attempt: Attempt) -> bool {
-    attempt.proposed && !attempt.reserving && attempt.refused.is_none()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod cluster;
+mod from_live_snapshot;
 mod from_snapshot;
 mod gangs;
 mod limits;

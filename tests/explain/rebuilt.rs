@@ -154,8 +154,12 @@ fn everything_that_a_call_can_say_of_an_application_is_carried_over() {
         place: place.to_owned(),
         priority: 7,
         request_id: 3,
-        ..Ask::anywhere(gib(16), count)
+        ..Ask::anywhere(gib(4), count)
     };
+    let restarting = AppSpec::new(app(2), "root.b", "bob").with_master(gib(1));
+    live.submit(restarting.restarting(Restarts::WithoutContainers));
+    live.beat(2);
+    live.engine.end_attempt(app(2)).unwrap();
     live.submit(AppSpec::new(app(1), "root.a", "ann"));
     let call = AskCall {
         asks: vec![at("n0", 2), at("/default-rack", 2), at("*", 3)],
@@ -163,10 +167,6 @@ fn everything_that_a_call_can_say_of_an_application_is_carried_over() {
         ..AskCall::default()
     };
     live.engine.ask(app(1), call).unwrap();
-    let restarting = AppSpec::new(app(2), "root.b", "bob").with_master(gib(1));
-    live.submit(restarting.restarting(Restarts::WithoutContainers));
-    live.beat(2);
-    live.engine.end_attempt(app(2)).unwrap();
     live.submit(AppSpec::new(app(3), "root.b", "eve").with_master(gib(1)));
     live.submit(AppSpec::new(app(4), "root.a", "ann"));
     live.engine.advance(5_000);
@@ -208,8 +208,8 @@ fn everything_that_a_call_can_say_of_an_application_is_carried_over() {
 
 #[test]
 fn what_no_call_carries_over_is_listed_with_its_number() {
-    let mut live = cluster(&[], &["n0"]);
-    live.asks(1, "root.a", "ann", (1, 6));
+    let mut live = cluster(&[], &["n0", "n1"]);
+    live.asks(1, "root.a", "ann", (2, 6));
     live.beat(1);
     live.asks(2, "root.b", "bob", (1, 4));
     live.beat(2);
@@ -217,11 +217,11 @@ fn what_no_call_carries_over_is_listed_with_its_number() {
     let says = |words: &str| left_out.iter().any(|sentence| sentence.starts_with(words));
     assert!(says("1 reservations: "), "{left_out:?}");
     assert!(
-        says("1 containers were placed and not launched"),
+        says("2 containers were placed and not launched"),
         "{left_out:?}"
     );
     assert!(says("in any case: "), "{left_out:?}");
-    // Handed out and launched, the container is like any other; ended, its room is still taken.
+    // Handed out and launched, a container is like any other.
     live.engine.ask(app(1), AskCall::default()).unwrap();
     live.beat(1);
     let left_out = Rebuild::of(live.engine.engine().ledger()).left_out();

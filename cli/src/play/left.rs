@@ -141,6 +141,11 @@ impl Left {
         Self { set_by, ..self }
     }
 
+    /// Whether the jobs name queues that the configuration does not have, as those of a foreign trace do.
+    fn names_no_queue(&self) -> bool {
+        self.fate == Fate::Refused && self.finding.reason == Reason::QueueNotFound
+    }
+
     /// The setting that decided, with value and place.
     fn setting(&self) -> Option<String> {
         let property = self.finding.property.as_ref()?;
@@ -206,6 +211,10 @@ pub(crate) fn block(title: &str, all: &[Left], rows: usize) -> String {
         }
         if let Some(tried) = &left.tried {
             out.push_str(&wrapped(&tried.text(), 21));
+        }
+        if left.names_no_queue() {
+            let text = "--map 'queue=NAME:QUEUE' sends the jobs of NAME to QUEUE";
+            out.push_str(&wrapped(text, 21));
         }
     }
     if all.len() > rows {

@@ -69,7 +69,7 @@ pub(crate) struct WhyArgs {
 pub(crate) struct WhyNotArgs {
     /// RUN is the folder of a run, a snapshot, or the address of a server such as `http://127.0.0.1:8088`; the newest
     /// run below `runs` when left out. APP is an application, NODE host:port, or a host that only one node has.
-    #[arg(value_name = "RUN] <APP> <NODE", required = true, num_args = 2..=3)]
+    #[arg(value_names = ["RUN", "APP", "NODE"], required = true, num_args = 2..=3)]
     what: Vec<String>,
     /// The moment that is looked at; the end of the run when left out.
     #[arg(long, value_name = "TIME", value_parser = virtual_ms)]

@@ -191,7 +191,7 @@ fn heads_that_no_run_has_are_refused() {
     let long = format!("\"mode\":\"{}\"", "m".repeat(3_000_000));
     let rows: [(&str, &str, &[&str]); 20] = [
         (version, "\"version\":0", &["x.snap:1: ", "no version 0"]),
-        (version, "\"version\":2", &["version 2", "up to 1"]),
+        (version, "\"version\":3", &["version 3", "up to 2"]),
         (version, "\"version\":-1", &["x.snap:1:", "-1"]),
         (version, "\"version\":1.0", &["x.snap:1:", "1.0"]),
         (version, "\"version\":null", &["x.snap:1:", "null"]),
@@ -280,41 +280,7 @@ fn calls_that_no_journal_writes_are_refused_with_their_line() {
         ))
     };
     let long = format!("{{\"do\":\"{}\"}}", "x".repeat(3_000_000));
-    let running = |parts: &[&str]| {
-        let parts: Vec<String> = parts
-            .iter()
-            .map(|part| format!("{{{part},\"priority\":1,\"id\":0,\"created_ms\":0}}"))
-            .collect();
-        format!(
-            "{{\"do\":\"register_node\",\"node\":\"n9:1\",\"rack\":\"/r\",\"size\":[1024],\"running\":[{}]}}",
-            parts.join(",")
-        )
-    };
-    let recover = |part: &str| {
-        format!(
-            "{{\"do\":\"recover_app\",\"submission\":{{\"app\":9,\"user\":\"ann\",\"queue\":\"root.dev\"}},{part}}}"
-        )
-    };
-    let small = "\"container\":[1,7],\"size\":[1]";
-    let rows: [(&str, &str); 31] = [
-        (
-            &running(&["\"container\":[1,7,0],\"size\":[1]"]),
-            "container_1_0001_00_000007 has 0",
-        ),
-        (
-            &running(&["\"container\":[1,7],\"size\":[1,-5]"]),
-            "has the amount -5",
-        ),
-        (&running(&[small, small]), "stands there twice"),
-        (
-            &running(&["\"container\":[1,7],\"size\":[1,1,1,1,1,1,1,1,1]"]),
-            "9 amounts",
-        ),
-        (&running(&["\"container\":[1,7]"]), "missing field `size`"),
-        (&running(&[]).replace("n9:1", "a b:1"), "not a node name"),
-        (&recover("\"attempt\":0"), "attempts count from 1"),
-        (&recover("\"attempt\":-1"), "-1"),
-        (&recover("\"attempt\":1,\"x\":1"), "unknown field `x`"),
+    let rows: [(&str, &str); 22] = [
         ("{}", "missing field `do`"),
         ("[]", "no JSON object"),
         ("null", "no JSON object"),
@@ -363,7 +329,6 @@ fn calls_that_no_journal_writes_are_refused_with_their_line() {
         "{\"do\":\"add_node\",\"node\":\"n9:1\",\"rack\":\"/r\",\"size\":[-1,1]}",
         "{\"do\":\"add_node\",\"node\":\"n9:1\",\"rack\":\"/r\",\"size\":[9223372036854775807,1]}",
         "{\"do\":\"submit\",\"app\":9,\"user\":\"\\u0000\",\"queue\":\"root.dev\"}",
-        &recover("\"attempt\":1").replace("root.dev", "root.gone"),
     ] {
         assert_eq!(replayed(&folder, &with_call(&text, call)).0, 0, "{call}");
     }
@@ -376,6 +341,54 @@ fn calls_that_no_journal_writes_are_refused_with_their_line() {
     ] {
         assert!(replayed(&folder, &with_call(&text, call)).0 < 2, "{call}");
     }
+}
+
+#[test]
+fn calls_that_take_over_what_no_server_has_are_refused_with_their_line() {
+    let (folder, text) = saved("snapshot-recovery-calls");
+    let place = format!("x.snap:{}", text.lines().count());
+    let running = |parts: &[&str]| {
+        let parts: Vec<String> = parts
+            .iter()
+            .map(|part| format!("{{{part},\"priority\":1,\"id\":0,\"created_ms\":0}}"))
+            .collect();
+        format!(
+            "{{\"do\":\"register_node\",\"node\":\"n9:1\",\"rack\":\"/r\",\"size\":[1024],\"running\":[{}]}}",
+            parts.join(",")
+        )
+    };
+    let recover = |part: &str| {
+        format!(
+            "{{\"do\":\"recover_app\",\"submission\":{{\"app\":9,\"user\":\"ann\",\"queue\":\"root.dev\"}},{part}}}"
+        )
+    };
+    let small = "\"container\":[1,7],\"size\":[1]";
+    let rows: [(&str, &str); 9] = [
+        (
+            &running(&["\"container\":[1,7,0],\"size\":[1]"]),
+            "container_1_0001_00_000007 has 0",
+        ),
+        (
+            &running(&["\"container\":[1,7],\"size\":[1,-5]"]),
+            "has the amount -5",
+        ),
+        (&running(&[small, small]), "stands there twice"),
+        (
+            &running(&["\"container\":[1,7],\"size\":[1,1,1,1,1,1,1,1,1]"]),
+            "9 amounts",
+        ),
+        (&running(&["\"container\":[1,7]"]), "missing field `size`"),
+        (&running(&[]).replace("n9:1", "a b:1"), "not a node name"),
+        (&recover("\"attempt\":0"), "attempts count from 1"),
+        (&recover("\"attempt\":-1"), "-1"),
+        (&recover("\"attempt\":1,\"x\":1"), "unknown field `x`"),
+    ];
+    for (call, what) in rows {
+        refused(&folder, call, &with_call(&text, call), &[&place, what]);
+    }
+    // A queue that is gone refuses the application again, and nothing changes.
+    let gone = recover("\"attempt\":1").replace("root.dev", "root.gone");
+    assert_eq!(replayed(&folder, &with_call(&text, &gone)).0, 0);
 }
 
 #[test]

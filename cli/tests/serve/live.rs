@@ -340,9 +340,15 @@ fn a_server_is_saved_replayed_and_made_into_a_test() {
     let (once, again) = (document(&replay), document(&replay));
     assert_eq!(once, again);
     assert_eq!(once["left_out"], said["left_out"]);
-    let list = document(&["why", &copy, "--list"]);
-    let first = &list["applications"][0]["application"];
-    let app = first.as_str().unwrap();
+    // What waits at one moment may be placed at the next one.
+    let app = (0..600).find_map(|_| {
+        document(&[&save[..], &[&copy, "--force"]].concat());
+        let list = document(&["why", &copy, "--list"]);
+        let first = &list["applications"][0]["application"];
+        first.as_str().map(str::to_owned)
+    });
+    let app = app.unwrap();
+    let app = app.as_str();
     let (code, test, err) = typed(&["snapshot", "to-test", &copy, "--why", app]);
     assert_eq!(code, 0, "{err}");
     for part in [

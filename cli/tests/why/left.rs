@@ -44,6 +44,7 @@ fn groups() -> String {
                      job lost: there is no queue `root.none`
                      set by yarn.scheduler.capacity.root.queues = prod,dev
                      cs.xml:2
+                     --map 'queue=NAME:QUEUE' sends the jobs of NAME to QUEUE
 "
     )
 }

@@ -150,7 +150,7 @@ fn files_that_are_no_snapshots_are_refused() {
         ("cut.snap", "cut off after"),
         ("text.snap", "no snapshot of capsched"),
         ("empty.snap", "it is"),
-        ("newer.snap", "version 7, and this program reads up to 1"),
+        ("newer.snap", "version 7, and this program reads up to 2"),
         ("other.snap", "no snapshot of capsched"),
         ("noend.snap", "cut off after"),
         ("state.snap", "another state"),

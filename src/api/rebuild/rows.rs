@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::left_out::LeftOut;
-use super::{AppEntry, RebuiltApp};
+use super::{RebuiltApp, RebuiltEntry};
 use crate::commit::{ContainerState, Ledger};
 use crate::id::{AppSlot, ApplicationId, NameId, NodeSlot, PartitionId, SchedulerKey};
 use crate::queue::{
@@ -52,7 +52,7 @@ impl<'a> RowReader<'a> {
 
     /// The present time, as times count here.
     pub(super) fn now_ms(&self) -> u64 {
-        self.ledger.now_ms() - self.since_ms
+        self.ledger.now_ms().saturating_sub(self.since_ms)
     }
 
     /// What was counted.
@@ -220,13 +220,13 @@ fn turn(row: &App) -> u8 {
     }
 }
 
-fn entry_of(row: &App) -> AppEntry {
+fn entry_of(row: &App) -> RebuiltEntry {
     let waits = matches!(row.stage, AppStage::Waiting | AppStage::Parked);
     match row.stage {
-        AppStage::Between => AppEntry::BetweenAttempts(row.attempt),
+        AppStage::Between => RebuiltEntry::BetweenAttempts(row.attempt),
         // Taken over, an application that needs no master would be served at once.
-        _ if row.unmanaged && waits => AppEntry::Submitted,
-        _ => AppEntry::Recovered(row.attempt, row.master),
+        _ if row.unmanaged && waits => RebuiltEntry::Submitted,
+        _ => RebuiltEntry::Recovered(row.attempt, row.master),
     }
 }
 
