@@ -60,8 +60,10 @@ impl LeftOut {
     pub(super) fn note_app(&mut self, ledger: &Ledger, row: &App) {
         for key in &row.keys {
             self.reservations += key.reserved.len();
-            let counts = [key.opportunities, key.missed, key.re_reservations];
-            self.counters += usize::from(counts != [0; 3]);
+            // Opportunities decide where a host or a rack is named beside `*`.
+            let for_places = key.opportunities != 0 && key.asks.len() > 1;
+            let counts = for_places || key.missed != 0 || key.re_reservations != 0;
+            self.counters += usize::from(counts);
             let increases = key.key.updates.is_some() && !key.asks.is_empty();
             self.increases += usize::from(increases);
         }
