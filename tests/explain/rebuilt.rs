@@ -160,6 +160,8 @@ fn everything_that_a_call_can_say_of_an_application_is_carried_over() {
     live.submit(restarting.restarting(Restarts::WithoutContainers));
     live.beat(2);
     live.engine.end_attempt(app(2)).unwrap();
+    // The node reports that its container is gone.
+    live.beat(1);
     live.submit(AppSpec::new(app(1), "root.a", "ann"));
     let call = AskCall {
         asks: vec![at("n0", 2), at("/default-rack", 2), at("*", 3)],
