@@ -62,8 +62,11 @@ pub trait Scheduler {
         running: Vec<RunningContainer>,
     ) -> Result<Recovered, NodeError> {
         self.add_node(node)?;
-        let mut recovered = Recovered::default();
-        recovered.to_stop = running.into_iter().map(|container| container.id).collect();
+        let stopped = running.into_iter().map(|container| container.id);
+        let recovered = Recovered {
+            to_stop: stopped.collect(),
+            ..Recovered::default()
+        };
         Ok(recovered.sorted())
     }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod cluster;
+#[expect(clippy::too_many_lines, reason = "a command wrote it, call by call")]
 mod from_live_snapshot;
 mod from_snapshot;
 mod gangs;
