@@ -228,6 +228,7 @@ async fn metrics_are_open_metrics_in_base_units() {
         "capsched_events_total{kind=\"allocated\"}",
         "capsched_conflicts_total{cause=",
         "capsched_publication_lag_decisions ",
+        "capsched_events_waiting ",
         "capsched_start_time_seconds ",
     ] {
         assert!(

@@ -87,6 +87,9 @@ fn submit_and_finish(_: &Sizes, holds: &mut Holds) -> Result<()> {
             number += 1;
             calls.make(|| submit(&engine, number))?;
             calls.make(|| engine.finish_app(app(number)))?;
+            if number.is_multiple_of(1000) {
+                engine.take_events();
+            }
         }
         Ok(())
     })

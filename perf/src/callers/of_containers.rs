@@ -184,6 +184,7 @@ fn opportunistic(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
             calls.make(|| engine.ask_opportunistic(app(number), asks))?;
             engine.finish_app(app(number))?;
             beat(&engine, sizes.nodes)?;
+            engine.take_events();
             number += 1;
         }
         Ok(())

@@ -109,6 +109,10 @@ impl Figures {
         let refused = outcomes.iter().filter(|(outcome, _)| outcome.is_refused());
         let refused = refused.map(|(cause, n)| (vec![("cause", cause.name())], n));
         Family::of("conflicts", "Proposals that the commit refused").counters(to, refused)?;
+        let waiting = i64::try_from(self.rm.engine().events_waiting()).unwrap_or(i64::MAX);
+        let waiting = [(Vec::new(), Value::Whole(waiting))];
+        let help = "Events of the scheduler that the server has not taken";
+        Family::of("events_waiting", help).gauges(to, waiting)?;
         let Ok(events) = self.rm.engine().event_counts() else {
             return Ok(());
         };
