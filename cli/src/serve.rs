@@ -18,7 +18,7 @@ use capsched_server::demo::{self, ADMINISTRATOR, Demo, DemoOptions};
 use capsched_server::rm::{ResourceManager, Setup};
 use capsched_server::security::Negotiation;
 use capsched_server::store::{
-    Durability, Durable, DurableFailure, EmbeddedStore, KeepOptions, Store,
+    Durability, Durable, DurableFailure, EmbeddedStore, KeepOptions, Store, open_shared,
 };
 use serde_json::json;
 
@@ -145,9 +145,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             machines,
             options,
         };
+        // A store has a runtime of its own, which neither begins nor ends inside of this one.
+        let store = open_shared(address)?;
         let runtime = runtime()?;
         answer_debug(&runtime, debug);
-        let served = runtime.block_on(standby::serve(args, address, interfaces));
+        let served = runtime.block_on(standby::serve(args, Arc::clone(&store), interfaces));
         // What waits for the store must not hold up the end.
         runtime.shutdown_background();
         return served.map(|()| ExitCode::SUCCESS);

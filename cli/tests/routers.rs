@@ -1,4 +1,5 @@
-//! Two routers over one store: the second redirects to the first, and leads with its policy and homes once it is gone.
+//! Two routers, or two servers, over one store: the second redirects to the first, and leads with what the first kept
+//! once it is gone.
 
 #![cfg(any(feature = "etcd", feature = "zookeeper"))]
 #![expect(clippy::unwrap_used, reason = "test code")]
@@ -128,6 +129,43 @@ fn a_standby_redirects_and_leads_with_policy_and_homes_when_the_leader_is_killed
         assert_ne!(submit(&second, "root.adhoc"), id);
         let third = router(&store.address("routers"), dir.path());
         await_redirect(&third, &second);
+    });
+}
+
+/// A server over real files and a store.
+fn server(store: &str, dir: &Path) -> Server {
+    let tokens = dir.join("tokens").display().to_string();
+    let conf = "configs/capacity-scheduler/demo.xml";
+    let arguments = [
+        "serve", "--store", store, "--conf", conf, "--tokens", &tokens,
+    ];
+    Server::of(&arguments).with_token(TOKEN)
+}
+
+#[test]
+fn a_server_changes_its_queues_and_a_standby_has_them_when_it_is_killed() {
+    StoreServer::over_each(1, |kind, store| {
+        let dir = files("127.0.0.1:1");
+        let mut first = server(&store.address("servers"), dir.path());
+        await_answer(&first, "/health/ready", is_ok);
+        let second = server(&store.address("servers"), dir.path());
+        let (head, _) = await_answer(&second, "/health/ready", |head| {
+            head.starts_with("HTTP/1.1 503")
+        });
+        assert!(!is_ok(&head), "{kind:?}: {head}");
+        let entry =
+            json!({"key": "yarn.scheduler.capacity.maximum-am-resource-percent", "value": "0.25"});
+        let change = json!({"global-updates": {"entry": entry}});
+        let conf = "/ws/v1/cluster/scheduler-conf";
+        let (head, said) = first.send("PUT", conf, "", &change);
+        assert!(is_ok(&head), "{kind:?}: {head}\n{said}");
+        first.child().kill().unwrap();
+        first.child().wait().unwrap();
+
+        await_answer(&second, "/health/ready", is_ok);
+        let (head, kept) = second.get(conf);
+        assert!(is_ok(&head), "{kind:?}: {head}\n{kept}");
+        assert!(kept.contains("0.25"), "{kind:?}: {kept}");
     });
 }
 

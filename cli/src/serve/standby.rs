@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use capsched::sync::{AtomicBool, Ordering};
 use capsched_server::daemon::{Background, Daemon, ServeOptions, Serving, StandbyPage, Switch};
 use capsched_server::rm::ResourceManager;
-use capsched_server::store::{Durable, Lead, Standby, Store, open_shared};
+use capsched_server::store::{Durable, Lead, Standby, Store};
 
 use super::{Args, durable_failed, end_recovery};
 use crate::machines::Listening;
@@ -103,13 +103,12 @@ fn serve_machines(
 }
 
 /// Serves as a standby, then as the leader, until a signal or another leader ends it.
-pub(super) async fn serve(args: &Args, address: &str, interfaces: Interfaces) -> Result<()> {
-    let store = open_shared(address)?;
+pub(super) async fn serve(args: &Args, store: Arc<dyn Store>, of: Interfaces) -> Result<()> {
     let Interfaces {
         serving,
         machines,
         options,
-    } = interfaces;
+    } = of;
     args.report(&serving, machines.as_ref(), None);
     let (who, stop) = (args.network.advertised(&serving), serving.stopper());
     let page = StandbyPage::default();
