@@ -192,6 +192,16 @@ fn applications(rm: &ResourceManager, allocated: &AtomicU64) {
             continue;
         }
         say(&format!("submitted {id}"));
+        let app: ApplicationId = id.parse().unwrap();
+        if rm.read(|books| {
+            books
+                .app(app)
+                .is_some_and(|app| app.state == AppState::Failed)
+        }) {
+            // Its queue is full.
+            say(&format!("failed {id}"));
+            continue;
+        }
         serve(rm, &id, allocated);
         if turn % 3 != 0 {
             let kill = Command::Kill {

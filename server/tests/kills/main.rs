@@ -32,7 +32,7 @@ use capsched::sync::{AtomicU64, Ordering};
 use capsched::time::{Clock, SystemClock};
 use capsched_server::conf::{BodyFormat, ConfChange};
 use capsched_server::rm::{
-    Answer, Command, NodeRegistration, Pairs, ResourceManager, Setup, Submission,
+    Answer, AppState, Command, NodeRegistration, Pairs, ResourceManager, Setup, Submission,
 };
 use capsched_server::store::{Durability, Durable, EmbeddedStore, KeepOptions};
 
@@ -71,6 +71,8 @@ struct Known {
     asked: BTreeSet<String>,
     submitted: BTreeSet<String>,
     killed: BTreeSet<String>,
+    /// Applications that their queue refused.
+    failed: BTreeSet<String>,
     nodes: BTreeSet<String>,
     /// Node and container that runs on it.
     running: BTreeMap<String, String>,
@@ -143,6 +145,9 @@ impl Known {
             ["submitted", id] => {
                 self.submitted.insert(id.to_owned());
             }
+            ["failed", id] => {
+                self.failed.insert(id.to_owned());
+            }
             ["killed", id] => {
                 self.killed.insert(id.to_owned());
                 self.running
@@ -179,6 +184,9 @@ impl Known {
         }
         for id in &self.killed {
             assert_eq!(run.apps[id], "KILLED", "{id} was killed and lives");
+        }
+        for id in &self.failed {
+            assert_eq!(run.apps[id], "FAILED", "{id} was refused and lives");
         }
         for name in &self.nodes {
             assert!(run.nodes.contains(name), "the node {name} is lost");
@@ -342,10 +350,11 @@ impl Lives {
         let (known, mut out) = (&self.known, std::io::stderr().lock());
         let _ = writeln!(
             out,
-            "{kills} kills, {} applications, {} killed, {} containers placed, version {}; 0 lost, 0 doubled; ready after \
-             {} us at the median, {} us at most; first allocation after {} us at the median, {} us at most",
+            "{kills} kills, {} applications, {} killed, {} refused by their queue, {} containers placed, version {}; 0 lost, \
+             0 doubled; ready after {} us at the median, {} us at most; first allocation after {} us at the median, {} us at most",
             known.submitted.len(),
             known.killed.len(),
+            known.failed.len(),
             known.placed.len(),
             known.conf.0,
             quantile(&self.readies, 500),
