@@ -70,6 +70,15 @@ const JSON: OtherFile = other(
      `capsched simulate`",
 );
 
+const EMPTY: OtherFile = other("empty", WRITE_XML);
+
+/// As blueprints of installers have the settings.
+const SETTINGS_JSON: OtherFile = other(
+    "JSON with settings of a scheduler, not XML",
+    "write each setting as `<property><name>key</name><value>value</value></property>` inside \
+     `<configuration>`",
+);
+
 const YAML: OtherFile = other("YAML, not XML", WRITE_XML);
 
 const PROPERTIES: OtherFile = other(
@@ -223,6 +232,9 @@ fn is_html(name: &str) -> bool {
 /// What a text is that is no XML, or broken XML.
 pub(super) fn of_text(text: &str) -> Option<OtherFile> {
     let start = text.trim_start();
+    if start.is_empty() {
+        return Some(EMPTY);
+    }
     if is_conflict(text) {
         return Some(CONFLICT);
     }
@@ -310,6 +322,8 @@ fn json(text: &str) -> OtherFile {
         STATE_JSON
     } else if (has("property") || has("properties")) && has("name") && has("value") {
         CONF_JSON
+    } else if text.contains("\"yarn.scheduler.capacity.") {
+        SETTINGS_JSON
     } else {
         JSON
     }

@@ -67,9 +67,12 @@ pub(super) fn calculator(look: &Look<'_>, types: usize) -> Calculator {
         }
     }
     if types > 2 {
-        let message = "the default calculator knows only memory, but there are further resource \
-                       types";
-        look.fail("calculator_for_types", &key, message);
+        let message = format!(
+            "the default calculator knows only memory, and the cluster has {types} resource types"
+        );
+        let help = format!("set `{key}` to `{CALCULATORS}DominantResourceCalculator`");
+        let finding = Diagnostic::error("calculator_for_types", message);
+        look.note(finding.at(look.properties().span(&key)).help(help));
     }
     Calculator::MemoryOnly { types }
 }

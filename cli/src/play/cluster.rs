@@ -152,8 +152,12 @@ pub(crate) fn refused(report: &Report) -> anyhow::Error {
         };
         format!("; `capsched check {file}` prints everything")
     });
+    // An error without a place may come of the trace or the nodes: a check of the file alone does not show it.
+    let help = report.first_error().filter(|_| span.is_none());
+    let help = help.and_then(|finding| finding.help.as_deref());
+    let help = help.map_or_else(String::new, |help| format!("; {help}"));
     anyhow::Error::new(Problem(format!(
-        "{place}the configuration is refused: {first}{advice}"
+        "{place}the configuration is refused: {first}{help}{advice}"
     )))
 }
 

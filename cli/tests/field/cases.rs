@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::support::{captured, command, folder, run};
-use super::{NATIVE, NODE, job, piped, replayed, written};
+use super::{NATIVE, NODE, configuration, job, piped, replayed, written};
 
 /// The findings of `check --json`, with its exit code.
 fn checked(args: &[&str]) -> (i32, Vec<Value>) {
@@ -14,20 +14,6 @@ fn checked(args: &[&str]) -> (i32, Vec<Value>) {
     let report: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{err}"));
     let findings = report["files"][0]["findings"].as_array().unwrap();
     (code, findings.clone())
-}
-
-fn configuration(folder: &Path, name: &str, more: &str) -> PathBuf {
-    let property = |(key, value): &(&str, &str)| {
-        let key = format!("yarn.scheduler.capacity.{key}");
-        format!("<property><name>{key}</name><value>{value}</value></property>\n")
-    };
-    let own = [("root.queues", "a"), ("root.a.capacity", "100")];
-    let own: String = own.iter().map(property).collect();
-    written(
-        folder,
-        name,
-        &[&format!("<configuration>\n{own}{more}</configuration>")],
-    )
 }
 
 // Kind 02: encodings.

@@ -51,6 +51,11 @@ impl Effects<'_> {
             let name = rest.strip_suffix(part)?.strip_suffix('.')?;
             Some((name, *part))
         })?;
+        // One that is declared and refused for a fault of its own has that fault alone.
+        let list = self.text(TYPES.trim_end_matches('.')).unwrap_or_default();
+        if list.split(',').any(|declared| declared.trim() == name) {
+            return None;
+        }
         let message = format!(
             "`{}` has no effect: there is no such resource type",
             clip(key)

@@ -4,6 +4,17 @@ use super::Look;
 use crate::config::diagnostic::{Diagnostic, clip};
 use crate::config::number;
 
+/// What to write in place of a number with `%`.
+fn without_sign(key: &str) -> &'static str {
+    if key.ends_with("am-resource-percent") {
+        "it is a fraction: 0.1 is ten percent"
+    } else if key.ends_with("capacity") || key.ends_with("percent") {
+        "write the percentage without `%`"
+    } else {
+        "this is no percentage; write a plain number"
+    }
+}
+
 /// Whether a text is a whole number of any size.
 fn is_whole(text: &str) -> bool {
     let text = text.trim();
@@ -21,7 +32,7 @@ impl Look<'_> {
         let message = format!("`{}` is not a number, in `{}`", clip(value), clip(key));
         let mut finding = Diagnostic::error(code, message).at(self.base.span(key));
         if value.trim_end().ends_with('%') {
-            finding = finding.help("write the percentage without `%`");
+            finding = finding.help(without_sign(key));
         } else if value.contains("{{") || value.contains("<%") {
             finding = finding.help("the file is a template; render it first");
         } else if value.contains(',') && !value.contains('[') {

@@ -129,10 +129,25 @@ impl Format {
             let first = head.lines().next().unwrap_or_default();
             let message = match head.trim_start().strip_prefix('[') {
                 Some(inner) => of_array(inner),
-                None => "the format is not recognised; name it".to_owned(),
+                None => of_table(first),
             };
             TraceError::new(TraceErrorKind::BadFile, &source.name, 1, message).with_value(first)
         })
+    }
+}
+
+/// What is wrong with a file whose first line is none of a format.
+fn of_table(first: &str) -> String {
+    let separated = [';', '\t', '|'].into_iter().find(|sign| {
+        let line = first.replace(*sign, ",");
+        line != first && of_text(&line).is_some()
+    });
+    match separated {
+        Some(sign) => format!(
+            "the columns are separated by `{}`; separate them by `,`",
+            sign.escape_default()
+        ),
+        None => "the format is not recognised; name it".to_owned(),
     }
 }
 
