@@ -66,18 +66,7 @@ fn engine(shares: &[f64]) -> Done<(Sequential, PreemptionSettings)> {
 /// An application of a queue with `count` asks of one slot.
 fn ask(engine: &mut Sequential, app: u32, queue: usize, count: usize) -> Done<()> {
     let id = ApplicationId::new(app);
-    engine.submit(&AppSpec {
-        placement_parent: None,
-        id,
-        user: "u".to_owned(),
-        queue: format!("root.q{queue}"),
-        priority: None,
-        master: None,
-        master_partition: None,
-        partition: None,
-        tags: Vec::new(),
-        restarts: capsched::api::Restarts::Never,
-    })?;
+    engine.submit(&AppSpec::new(id, &format!("root.q{queue}"), "u"))?;
     let ask = Ask {
         priority: 1,
         request_id: 0,

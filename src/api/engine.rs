@@ -255,11 +255,15 @@ impl Engine {
             queue: admitted.path,
             placement_parent: admitted.placement.map(|placed| placed.parent),
             priority: Some(admitted.priority),
+            refused_priority: admitted.refused_priority,
             ..spec
         };
-        let submitted = self.submit(spec)?;
-        self.follow_created(&submitted.queue, &shown);
-        Ok(submitted)
+        let named: Arc<str> = spec.queue.as_str().into();
+        let submitted = self.submit(spec);
+        // A submission may be refused after its queue was created.
+        let path = submitted.as_ref().map_or(&named, |of| &of.queue);
+        self.follow_created(path, &shown);
+        submitted
     }
 
     /// Takes over the access lists of a queue that a submission created.
@@ -311,7 +315,10 @@ impl Engine {
         daemon: &str,
         labels: Option<&[PartitionSpec]>,
     ) -> Result<(), RefreshRefusal> {
-        let rules = Admission::read(loaded, daemon).map_err(RefreshRefusal::Rules)?;
+        let shown = self.snapshot();
+        let live = shown.queues.iter().filter(|queue| !queue.removed);
+        let live = live.map(|queue| &*queue.settings);
+        let rules = Admission::read_beside(loaded, daemon, live).map_err(RefreshRefusal::Rules)?;
         // From here on only the live scheduler refuses, and it does so as a whole.
         let mut present = self
             .admission
@@ -324,6 +331,10 @@ impl Engine {
         };
         taken.map_err(RefreshRefusal::Live)?;
         self.configure_preemption(loaded.preemption.clone());
+        // Queues that submissions created have the lists of the templates.
+        let shown = self.snapshot();
+        let live = shown.queues.iter().filter(|queue| !queue.removed);
+        let rules = rules.with_lists_of(live.map(|queue| &*queue.settings));
         *present = Some(Arc::new(rules));
         Ok(())
     }

@@ -44,8 +44,8 @@ pub use crate::proposer::ProposalKind;
 pub use crate::queue::{
     AppSpec, AppStage, Ask, AskCall, AskReply, Closeness, ConstrainedAsk, ContainerChange,
     ContainerUpdate, EndCause, FinishedContainer, GangAsk, GangWait, Granted, NodeReport, NodeSpec,
-    OpportunisticSettings, Reference, ReferenceRules, Restarts, RunningContainer, TreeSettings,
-    UnknownReference, UpdateError, UpdateKind, UpdateRefusal, UpdatedContainer,
+    OpportunisticSettings, PriorityRefusal, Reference, ReferenceRules, Restarts, RunningContainer,
+    TreeSettings, UnknownReference, UpdateError, UpdateKind, UpdateRefusal, UpdatedContainer,
 };
 pub use crate::rescheduler::{
     AppVerdict, AskedBack, Rescheduler, Settings as PreemptionSettings, Taken, WhyNot,

@@ -15,7 +15,10 @@ impl<'a> ShownQueues<'a> {
     }
 
     fn queues(&self) -> impl Iterator<Item = &'a Queue> {
-        self.0.queues.iter().filter(|queue| !queue.removed)
+        self.0
+            .queues
+            .iter()
+            .filter(|queue| !queue.removed || queue.stray)
     }
 
     fn at(&self, path: &str) -> Option<&'a Queue> {

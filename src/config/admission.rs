@@ -8,8 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::acl::{
-    AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, creation_depth,
-    effective_priority,
+    AccessTree, AdminAccess, Caller, QueuePermission, creation_depth, effective_priority,
 };
 use super::load::Loaded;
 use super::mapping::{
@@ -17,7 +16,7 @@ use super::mapping::{
     QueueDirectory, QueueEntryKind, QueueMatch, TagUserOverride, WorkflowPriorities,
 };
 use super::properties::Properties;
-use crate::queue::{PriorityAccess, QueueAccess, QueueSettings};
+use crate::queue::{PriorityAccess, PriorityRefusal, QueueAccess, QueueSettings};
 
 /// Placement rules, access lists and priorities of one configuration.
 // As RMAppManager.createAndPopulateNewRMApp.
@@ -59,6 +58,9 @@ pub struct Admitted {
     pub path: String,
     /// The priority of the application.
     pub priority: i32,
+    /// Why the user may not have the priority of the application's workflow. The scheduler refuses the submission for
+    /// it, once it found or created the queue.
+    pub refused_priority: Option<PriorityRefusal>,
 }
 
 /// Why a submission does not go to the scheduler.
@@ -111,13 +113,19 @@ impl fmt::Display for AdmissionRefusal {
 
 impl std::error::Error for AdmissionRefusal {}
 
-/// The placement rules with their targets checked, and the workflow priorities.
-pub(super) fn rules(
+/// The placement rules with their targets checked, and the workflow priorities. `live` are the queues of a scheduler
+/// that runs: targets may be among those that submissions created.
+pub(super) fn rules<'a>(
     loaded: &Loaded,
+    live: impl IntoIterator<Item = &'a QueueSettings>,
 ) -> Result<(PlacementRules, WorkflowPriorities), Vec<MappingError>> {
     let source = &*loaded.properties;
     let rules = PlacementRules::read(source)?;
-    rules.validate(&DeclaredQueues::of(&loaded.settings.queues))?;
+    let mut queues = DeclaredQueues::of(&loaded.settings.queues);
+    let mut created: Vec<_> = live.into_iter().filter(|queue| queue.dynamic).collect();
+    created.sort_by(|one, other| one.path.cmp(&other.path));
+    created.iter().for_each(|queue| queues.note_live(queue));
+    rules.validate(&queues)?;
     Ok((rules, WorkflowPriorities::read(source)?))
 }
 
@@ -129,9 +137,23 @@ impl Admission {
     ///
     /// The faults of the placement rules or of the workflow priorities.
     pub fn read(loaded: &Loaded, daemon: &str) -> Result<Self, Vec<MappingError>> {
+        Self::read_beside(loaded, daemon, [])
+    }
+
+    /// The same for a refresh of a scheduler with these queues: targets may be among those that submissions created.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::read`].
+    // As CSMappingPlacementRule.initialize with the queues of the scheduler.
+    pub fn read_beside<'a>(
+        loaded: &Loaded,
+        daemon: &str,
+        live: impl IntoIterator<Item = &'a QueueSettings>,
+    ) -> Result<Self, Vec<MappingError>> {
         let queues = &loaded.settings.queues;
         let source = &*loaded.properties;
-        let (rules, workflows) = rules(loaded)?;
+        let (rules, workflows) = rules(loaded, live)?;
         Ok(Self {
             rules,
             tag_user: TagUserOverride::read(source),
@@ -175,22 +197,48 @@ impl Admission {
         // which another leaf of the same name may take from the placement.
         let recorded = full_path(queues, &queue);
         let default = default_priority(&recorded);
-        let mut priority = self.priority(&wish.caller, &recorded, wish.priority, default)?;
-        if !self.may_submit(&wish.caller, &path, queues) {
-            return Err(AdmissionRefusal::Submit {
-                user: wish.caller.user.to_owned(),
-                queue: path,
-            });
-        }
-        if let Some(mapped) = self.workflows.priority(wish.tags, &path) {
-            priority = self.priority(&wish.caller, &path, Some(mapped), default)?;
-        }
+        let priority = self.priority(&wish.caller, &recorded, wish.priority, default)?;
+        self.check_submit(&wish.caller, &path, queues)?;
+        let mapped = self.workflow_priority(wish, &path, default);
+        let (priority, refused_priority) = match mapped {
+            Ok(mapped) => (mapped.unwrap_or(priority), None),
+            Err(refusal) => (priority, Some(refusal)),
+        };
         Ok(Admitted {
             placement,
             queue,
             path,
             priority,
+            refused_priority,
         })
+    }
+
+    fn check_submit(
+        &self,
+        caller: &Caller<'_>,
+        path: &str,
+        queues: &impl QueueDirectory,
+    ) -> Result<(), AdmissionRefusal> {
+        if self.may_submit(caller, path, queues) {
+            return Ok(());
+        }
+        Err(AdmissionRefusal::Submit {
+            user: caller.user.to_owned(),
+            queue: path.to_owned(),
+        })
+    }
+
+    /// The priority that the application's workflow has in a queue, or why its user may not have it.
+    // As WorkflowPriorityMappingsManager, which the scheduler asks.
+    fn workflow_priority(
+        &self,
+        wish: &Wish<'_>,
+        path: &str,
+        default: i32,
+    ) -> Result<Option<i32>, PriorityRefusal> {
+        let mapped = self.workflows.priority(wish.tags, path);
+        let bounded = |mapped| self.bounded(&wish.caller, path, Some(mapped), default);
+        mapped.map(bounded).transpose()
     }
 
     /// What the rules say for the user that a tag names, where the submitter may submit to the queue
@@ -236,13 +284,23 @@ impl Admission {
         asked: Option<i32>,
         default: i32,
     ) -> Result<i32, AdmissionRefusal> {
+        self.bounded(caller, path, asked, default)
+            .map_err(AdmissionRefusal::Priority)
+    }
+
+    fn bounded(
+        &self,
+        caller: &Caller<'_>,
+        path: &str,
+        asked: Option<i32>,
+        default: i32,
+    ) -> Result<i32, PriorityRefusal> {
         let groups: &[PriorityAccess] = if self.admin.enabled() {
             self.access.priorities(path)
         } else {
             &[]
         };
         effective_priority(groups, caller, asked, default, self.cluster_maximum)
-            .map_err(AdmissionRefusal::Priority)
     }
 
     /// Whether the caller may submit to a path. One that stands for no queue is not checked unless
@@ -427,6 +485,11 @@ mod tests {
         let queues = DeclaredQueues::of(&loaded.settings.queues);
         let admission = Admission::read(&loaded, "yarn").unwrap();
         match admission.admit(&wish, |_| Vec::new(), &queues, |_| 1) {
+            Ok(Admitted {
+                path,
+                refused_priority: Some(refusal),
+                ..
+            }) => format!("{path} {}, by the scheduler", refusal.code()),
             Ok(admitted) => format!("{} {}", admitted.path, admitted.priority),
             Err(refusal) => refusal.code().to_owned(),
         }
@@ -469,7 +532,7 @@ mod tests {
                 "root.b",
                 &["workflowid:urgent"],
                 None,
-                "priority_acl",
+                "root.b priority_acl, by the scheduler",
             ),
         ] {
             let found = admit(user, queue, tags, priority);

@@ -54,7 +54,7 @@ fn left_legacy_mode(loaded: &Loaded) -> Option<Diagnostic> {
 /// scheduler places by rules.
 #[must_use]
 pub fn placement_faults(loaded: &Loaded) -> Vec<Diagnostic> {
-    let Err(faults) = admission::rules(loaded) else {
+    let Err(faults) = admission::rules(loaded, []) else {
         return Vec::new();
     };
     let finding = |fault: &MappingError| {

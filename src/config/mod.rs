@@ -71,9 +71,8 @@ mod xml_text;
 
 pub use access::access_text;
 
-pub use acl::{
-    AccessTree, AdminAccess, Caller, PriorityRefusal, QueuePermission, effective_priority,
-};
+pub use crate::queue::PriorityRefusal;
+pub use acl::{AccessTree, AdminAccess, Caller, QueuePermission, effective_priority};
 pub use admission::{Admission, AdmissionRefusal, Admitted, Wish};
 pub use codes::{code_severity, codes, explain_code, word};
 pub use diagnostic::{Diagnostic, Label, Report, SourceFile, Span};

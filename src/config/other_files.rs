@@ -372,6 +372,8 @@ mod tests {
     #[test]
     fn texts_are_named_as_what_they_are() {
         for (text, kind) in [
+            ("", EMPTY),
+            (" \n", EMPTY),
             (
                 "{\"property\":[{\"name\":\"a\",\"value\":\"b\"}]}",
                 CONF_JSON,
@@ -432,7 +434,6 @@ mod tests {
         let words = "one, two\nthree four";
         for none in [
             "<configuration>",
-            "",
             "words without form",
             "<a>{ {",
             ruled,

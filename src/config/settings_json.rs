@@ -227,6 +227,15 @@ fn reserved(loaded: &Loaded, queue: &QueueSettings) -> bool {
     class(loaded, queue) == "ReservationQueue"
 }
 
+/// The template on the default partition of a leaf that a managed parent created. A refresh takes the leaf's capacity
+/// back, and leaves its kind.
+fn template_of<'a>(loaded: &'a Loaded, queue: &QueueSettings) -> Option<&'a PartitionSettings> {
+    let parent = queue.parent_path().filter(|_| queue.dynamic)?;
+    let mut queues = loaded.settings.queues.iter();
+    let parent = queues.find(|of| *of.path == *parent && of.kind == QueueKind::ManagedParent)?;
+    parent.creation.as_ref()?.template.get("")
+}
+
 fn capacity_type(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings) -> &'static str {
     let scheduler = &loaded.settings.scheduler;
     let text = look.text(&QueueContext::label_key(&queue.path, "", "capacity"));
@@ -238,6 +247,7 @@ fn capacity_type(loaded: &Loaded, look: &Look<'_>, queue: &QueueSettings) -> &'s
         !named.is_empty() && named.iter().all(|(_, entry)| amount(entry))
     };
     let made = queue.partitions.get("").filter(|_| queue.dynamic);
+    let made = template_of(loaded, queue).or(made);
     let absolute = made.map(|part| {
         if scheduler.legacy_queue_mode {
             matches!(part.capacity.legacy, LegacyCapacity::Absolute(_))

@@ -15,7 +15,7 @@ use crate::snapshot::State;
 // As AbstractLeafQueue.activateApplications.
 pub(super) fn of_master(state: &State, app: &App) -> Finding {
     let types = &state.settings.resource_types;
-    let (partition, size) = (app.master_partition, app.submission.master_size);
+    let (partition, size) = (app.master_partition, app.master_use());
     let queue = &state.queues[app.leaf];
     let path = &queue.settings.path;
     let known = queue.as_leaf().parts[partition].master_limit;
@@ -63,9 +63,9 @@ fn masters(
         let counted = row.leaf == app.leaf && row.stage == AppStage::Active;
         counted && row.master_partition == app.master_partition && same
     };
-    Evidence::of_limit(state, (limit, used, &app.submission.master_size))
+    Evidence::of_limit(state, (limit, used, &app.master_use()))
         .binding(state, app.leaf)
-        .held_as(state, among, |holder| holder.submission.master_size)
+        .held_as(state, among, App::master_use)
 }
 
 /// The queue above an application whose maximum is smaller than one container.

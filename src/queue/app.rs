@@ -35,7 +35,8 @@ pub struct App {
     pub stage: AppStage,
     /// Whether some key of the application has outstanding asks.
     pub asking: bool,
-    /// Whether the attempt counts against the limits of parallel applications.
+    /// Whether the attempt counts against the limits of parallel applications, as its end will count it. The mark may
+    /// be lost while the attempt runs.
     pub runnable: bool,
     /// Whether there is no container for a master.
     pub unmanaged: bool,
@@ -59,6 +60,10 @@ pub struct App {
     pub submission: Arc<Submission>,
     /// Partition that the master counts on.
     pub master_partition: PartitionId,
+    /// What changes of labels under the master's container added to its count, by partition. The count began on the
+    /// partition that was asked for, which need not be that of the node.
+    // As FiCaSchedulerApp.nodePartitionUpdated, which takes from the partition of the node.
+    pub master_moves: Vec<(PartitionId, ResourceVector)>,
     /// Partitions that were ever asked for, ascending.
     pub requested: SmallVec<[PartitionId; 4]>,
     /// Used memory in MiB as the fair order last saw it.
@@ -121,6 +126,41 @@ impl App {
     pub fn has_attempt_in(&self, leaf: QueueSlot) -> bool {
         let held = [AppStage::Parked, AppStage::Waiting, AppStage::Active];
         self.leaf == leaf && held.contains(&self.stage)
+    }
+
+    /// What the master counts on its partition.
+    // As SchedulerApplicationAttempt.getAMResource.
+    #[must_use]
+    pub fn master_use(&self) -> ResourceVector {
+        let submission = &self.submission;
+        if self.master_moves.is_empty() {
+            return submission.master_size;
+        }
+        let asked = submission.master_label.unwrap_or(PartitionId::DEFAULT);
+        let began = (asked, submission.master_size);
+        let here =
+            |(partition, _): &&(PartitionId, ResourceVector)| *partition == self.master_partition;
+        let counts = [began];
+        let counts = counts.iter().chain(&self.master_moves).filter(here);
+        counts.fold(ResourceVector::NONE, |sum, (_, size)| sum + *size)
+    }
+
+    /// The master's container is on another partition from now on.
+    pub fn move_master(&mut self, from: PartitionId, to: PartitionId, size: ResourceVector) {
+        self.master_partition = to;
+        for (partition, size) in [(from, -size), (to, size)] {
+            let known = self.master_moves.iter_mut();
+            match known.into_iter().find(|(known, _)| *known == partition) {
+                Some((_, moved)) => *moved += size,
+                None => self.master_moves.push((partition, size)),
+            }
+        }
+    }
+
+    /// A new attempt asks for its master anew.
+    pub fn reset_master(&mut self) {
+        self.master_partition = self.submission.master_label.unwrap_or(PartitionId::DEFAULT);
+        self.master_moves.clear();
     }
 
     /// The figures on a partition.

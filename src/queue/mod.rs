@@ -12,6 +12,7 @@ mod multi_node;
 mod opportunistic;
 mod opportunistic_wait;
 mod per_partition;
+mod priority_refusal;
 mod ranks;
 mod reference;
 mod request;
@@ -34,6 +35,7 @@ pub use multi_node::{MultiNodeSettings, NodePolicy, NodePolicySettings};
 pub use opportunistic::OpportunisticSettings;
 pub use opportunistic_wait::{OpportunisticNodes, OpportunisticWait, WaitingOpportunistic};
 pub use per_partition::PerPartition;
+pub use priority_refusal::PriorityRefusal;
 pub use ranks::{ChildClaim, ChildUse, Ranks};
 pub use reference::{Reference, ReferenceRules, UnknownReference};
 pub use request::{

@@ -1,6 +1,7 @@
 //! What outsiders ask of the scheduler, as plain data: nodes, applications, asks, reports.
 
 use super::end_cause::EndCause;
+use super::priority_refusal::PriorityRefusal;
 use super::restarts::Restarts;
 use super::update::{ContainerUpdate, UpdateError, UpdatedContainer};
 use crate::id::{ApplicationId, ContainerId, NodeName};
@@ -59,6 +60,9 @@ pub struct AppSpec {
     pub placement_parent: Option<String>,
     /// Wished priority, larger is more important; the queue's default when unset.
     pub priority: Option<i32>,
+    /// Why the user may not have the priority that the workflow of the application has in its queue. The submission is
+    /// refused for it once its queue is found or created.
+    pub refused_priority: Option<PriorityRefusal>,
     /// Container of the application master; nothing for an unmanaged application, which may ask at
     /// once and counts one minimum allocation against the limit for masters.
     pub master: Option<ResourceVector>,
@@ -89,6 +93,7 @@ impl AppSpec {
             user: user.to_owned(),
             queue: queue.to_owned(),
             priority: None,
+            refused_priority: None,
             master: None,
             master_partition: None,
             partition: None,

@@ -43,8 +43,12 @@ pub struct Queue {
     pub reserved_by_present: PackedVector,
     /// What leaves may be given, by partition; only of managed parents.
     pub template: BTreeMap<PartitionId, TemplatePart>,
-    /// Whether the queue was deleted; its slot stays.
+    /// Whether the queue is no child of its parent: it was deleted, or never became one. Its slot stays.
     pub removed: bool,
+    /// Whether a refresh listed the queue below a managed parent. It is known by its name and takes no applications. A
+    /// refresh that does not list it is refused unless it began as stopped.
+    // As CapacitySchedulerQueueManager.updateQueues: ManagedParentQueue.reinitialize adds no child.
+    pub stray: bool,
 }
 
 impl Queue {
@@ -185,6 +189,9 @@ pub struct QueuePart {
     pub configured_maximum: PackedVector,
     /// How far the children's absolute minimums are scaled down, by type; only of parents.
     pub minimum_ratio: Option<Box<[Option<f32>; crate::resource::MAX_TYPES]>>,
+    /// The reading of the template that the leaf shares its guarantee with, outside legacy mode.
+    // As AutoCreatedLeafQueue.mergeCapacities, which takes over the object of the template.
+    pub shares_guarantee: Option<u64>,
 }
 
 /// What a managed parent may give each of its leaves on one partition. Fractions are the
@@ -199,6 +206,8 @@ pub struct TemplatePart {
     pub absolute_capacity: f32,
     /// Absolute capacities given since the last refresh, each as it was then.
     pub given: f32,
+    /// Which reading of the settings it is.
+    pub reading: u64,
 }
 
 /// Divisors of the used shares of a queue on a partition.
@@ -267,6 +276,7 @@ impl Default for QueuePart {
             configured_minimum: none(),
             configured_maximum: none(),
             minimum_ratio: None,
+            shares_guarantee: None,
             divisors: Divisors::default(),
             ranks: Ranks::default(),
         }

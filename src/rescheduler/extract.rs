@@ -371,7 +371,7 @@ impl<'a> Extraction<'a> {
             queue: self.queue_at[&row.leaf],
             user: self.user_at[&row.user],
             priority: row.priority,
-            master_size: row.submission.master_size,
+            master_size: row.master_use(),
             master_partition: self.partition_at[row.master_partition.index()],
             started: row.unmanaged || row.master.is_some(),
             used: figures(|part| part.used.get()),

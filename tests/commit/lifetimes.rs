@@ -30,18 +30,7 @@ fn run_one_container(engine: &mut Sequential) -> ApplicationId {
         .add_node(&NodeSpec::new(node.clone(), total))
         .unwrap();
     let id = ApplicationId::new(1);
-    let spec = AppSpec {
-        id,
-        user: "u".to_owned(),
-        queue: "root.a".to_owned(),
-        priority: None,
-        master: None,
-        master_partition: None,
-        partition: None,
-        placement_parent: None,
-        tags: Vec::new(),
-        restarts: capsched::api::Restarts::Never,
-    };
+    let spec = AppSpec::new(id, "root.a", "u");
     engine.submit(&spec).unwrap();
     let asks = vec![Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)];
     engine

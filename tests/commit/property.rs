@@ -160,16 +160,13 @@ impl World {
             } => {
                 self.submitted += 1;
                 let spec = AppSpec {
-                    placement_parent: None,
-                    id: ApplicationId::new(self.submitted),
-                    user: format!("u{user}"),
-                    queue: LEAVES[leaf].to_owned(),
-                    priority: None,
                     master: managed.then(|| ResourceVector::of(&[1024, 1])),
-                    master_partition: None,
-                    partition: None,
-                    tags: Vec::new(),
                     restarts,
+                    ..AppSpec::new(
+                        ApplicationId::new(self.submitted),
+                        LEAVES[leaf],
+                        &format!("u{user}"),
+                    )
                 };
                 self.engine.submit(&spec).is_err()
             }

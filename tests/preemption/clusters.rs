@@ -225,18 +225,7 @@ impl World {
     }
 
     fn submit(&mut self, id: ApplicationId, queue: &str) {
-        let spec = AppSpec {
-            placement_parent: None,
-            id,
-            user: "u".to_owned(),
-            queue: queue.to_owned(),
-            priority: None,
-            master: None,
-            master_partition: None,
-            partition: None,
-            tags: Vec::new(),
-            restarts: capsched::api::Restarts::Never,
-        };
+        let spec = AppSpec::new(id, queue, "u");
         self.engine.submit(&spec).unwrap();
     }
 

@@ -98,18 +98,7 @@ fn fill(engine: &mut dyn Scheduler) {
     engine.add_node(NodeSpec::new(node(), size)).unwrap();
     for (app, queue, count) in [(1, "root.a", 20), (2, "root.b", 4)] {
         let id = ApplicationId::new(app);
-        let spec = AppSpec {
-            placement_parent: None,
-            id,
-            user: "u".to_owned(),
-            queue: queue.to_owned(),
-            priority: None,
-            master: None,
-            master_partition: None,
-            partition: None,
-            tags: Vec::new(),
-            restarts: capsched::api::Restarts::Never,
-        };
+        let spec = AppSpec::new(id, queue, "u");
         engine.submit(spec).unwrap();
         engine.ask(id, asks(count)).unwrap();
         engine.heartbeat(&node(), NodeReport::AsExpected).unwrap();

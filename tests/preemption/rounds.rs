@@ -107,18 +107,7 @@ impl Scene {
     }
 
     fn submit(&mut self, app: u32, queue: &str) {
-        let spec = AppSpec {
-            placement_parent: None,
-            id: ApplicationId::new(app),
-            user: "u".to_owned(),
-            queue: queue.to_owned(),
-            priority: None,
-            master: None,
-            master_partition: None,
-            partition: None,
-            tags: Vec::new(),
-            restarts: capsched::api::Restarts::Never,
-        };
+        let spec = AppSpec::new(ApplicationId::new(app), queue, "u");
         self.engine.submit(&spec).unwrap();
     }
 

@@ -213,8 +213,8 @@ impl Scheduler {
         let u = self.user(leaf, &a.user);
         let queue = &mut self.queues[leaf];
         queue.dirty.remove(&app);
+        queue.running_apps -= i64::from(!queue.parked.contains(&app));
         queue.parked.retain(|x| *x != app);
-        queue.running_apps -= i64::from(a.runnable);
         if queue.active.contains(&app) {
             queue.active.retain(|x| *x != app);
             queue.users.people[u].active -= 1;

@@ -74,6 +74,8 @@ impl Scheduler {
             }
             let app = self.apps[&a].clone();
             if !self.may_run(&app) {
+                // Also one that was let in just now and stands in two lists.
+                self.apps.get_mut(&a).unwrap().runnable = false;
                 continue;
             }
             self.count_runnable(&app, 1);

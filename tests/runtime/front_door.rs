@@ -224,3 +224,34 @@ fn single_things_are_looked_up_and_events_are_counted() {
     assert_eq!((counts.started, counts.allocated, counts.killed), (1, 2, 2));
     assert_eq!((counts.finished, counts.released, counts.ended), (0, 0, 0));
 }
+
+#[test]
+fn queues_that_submissions_created_keep_the_lists_of_their_template_at_a_refresh() {
+    let creating = [
+        ("root.queues", "users"),
+        ("root.users.capacity", "1w"),
+        ("root.users.auto-queue-creation-v2.enabled", "true"),
+        ("root.acl_submit_applications", " "),
+        ("root.acl_administer_queue", " "),
+        ("root.users.acl_submit_applications", "eve"),
+        (
+            "root.users.auto-queue-creation-v2.leaf-template.acl_submit_applications",
+            "ann",
+        ),
+    ];
+    let first = loaded(&creating);
+    let rules = Admission::read(&first, "yarn").unwrap();
+    let engine = Engine::builder(first.settings).admission(rules);
+    let engine = engine.start().unwrap();
+    let created = submit(&engine, 1, "eve", "root.users.x");
+    assert_eq!(created.as_deref(), Ok("root.users.x"));
+    for number in [2, 3] {
+        let taken = submit(&engine, number, "ann", "root.users.x");
+        assert_eq!(taken.as_deref(), Ok("root.users.x"), "{number}");
+        let refused = submit(&engine, 9, "bob", "root.users.x");
+        assert_eq!(refused, Err("submit_acl"), "{number}");
+        let options = Options::default();
+        let again = engine.refresh(&sources(&creating), &options, "yarn", None);
+        assert!(again.is_ok(), "{number}");
+    }
+}

@@ -131,16 +131,12 @@ impl Client<'_> {
         let id = ApplicationId::new(self.number * 10_000 + self.submitted);
         let master = (self.random.below(2) == 0).then(|| ResourceVector::of(&[1024, 1]));
         let spec = AppSpec {
-            placement_parent: None,
-            id,
-            user: format!("u{}", self.random.below(3)),
-            queue: ["root.a", "root.b"][self.random.below(2)].to_owned(),
-            priority: None,
             master,
-            master_partition: None,
-            partition: None,
-            tags: Vec::new(),
-            restarts: capsched::api::Restarts::Never,
+            ..AppSpec::new(
+                id,
+                ["root.a", "root.b"][self.random.below(2)],
+                &format!("u{}", self.random.below(3)),
+            )
         };
         if self.engine.submit(spec).is_ok() {
             self.apps.push(id);

@@ -40,6 +40,7 @@ fn spec(memory: Memory, app: *const AppRecord) -> Answer<AppSpec> {
         queue: memory.text(given.queue, "queue")?,
         placement_parent: parent,
         priority: has(abi::CAPSCHED_APP_PRIORITY).then_some(given.priority),
+        refused_priority: None,
         master: has(abi::CAPSCHED_APP_MASTER).then(|| vector(&given.master)),
         master_partition: text(of_master, given.master_partition, "master_partition")?,
         partition: text(abi::CAPSCHED_APP_PARTITION, given.partition, "partition")?,

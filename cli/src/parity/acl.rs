@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::compare::differences;
+use super::mapping::Refresh;
 use super::scenario::Label;
 use super::setting::Member;
 use super::submission::{Header, Job, Scene, demands, open};
@@ -31,7 +32,14 @@ pub(super) struct Access {
     nodes: Vec<Member>,
     start: Value,
     pub(super) recorded_with: String,
-    checks: Vec<Check>,
+    checks: Vec<AccessStep>,
+}
+
+/// A question, or another configuration file.
+#[derive(Debug)]
+enum AccessStep {
+    Refresh(Refresh),
+    Question(Check),
 }
 
 /// A question with its recorded answer.
@@ -44,22 +52,26 @@ struct Check {
     input: Value,
 }
 
-impl<'de> Deserialize<'de> for Check {
+impl<'de> Deserialize<'de> for AccessStep {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
         let mut object = serde_json::Map::<String, Value>::deserialize(deserializer)?;
+        if object.contains_key("refresh") {
+            let refresh = Refresh::deserialize(Value::Object(object)).map_err(D::Error::custom)?;
+            return Ok(Self::Refresh(refresh));
+        }
         let expect = object.remove("expect").unwrap_or_default();
         let input = Value::Object(object.clone());
         let wrong = |error| D::Error::custom(format!("{error} in check {input}"));
         let real_user = object.remove("real_user").unwrap_or_default();
         let real_user = Option::deserialize(real_user).map_err(wrong)?;
         let question = Question::deserialize(Value::Object(object)).map_err(wrong)?;
-        Ok(Self {
+        Ok(Self::Question(Check {
             question,
             real_user,
             expect,
             input,
-        })
+        }))
     }
 }
 
@@ -114,16 +126,27 @@ impl Access {
         if !start.is_empty() {
             return Ok(judge(start));
         }
-        for (i, check) in self.checks.iter().enumerate() {
-            let mut actual = answer(&mut scene, check);
-            let wanted = demands(&check.expect, &mut actual);
-            let found = differences(&wanted, &actual);
-            let verdict = scene.verdict(i, check.input.clone(), found);
+        for (i, step) in self.checks.iter().enumerate() {
+            let verdict = step.play(&mut scene, i)?;
             if !verdict.passed() {
                 return Ok(verdict);
             }
         }
         Ok(Verdict::Passed)
+    }
+}
+
+impl AccessStep {
+    /// The verdict on what stands at a place of the list.
+    fn play(&self, scene: &mut Scene<'_>, number: usize) -> Result<Verdict> {
+        let check = match self {
+            Self::Refresh(refresh) => return refresh.play(scene, number),
+            Self::Question(check) => check,
+        };
+        let mut actual = answer(scene, check);
+        let wanted = demands(&check.expect, &mut actual);
+        let found = differences(&wanted, &actual);
+        Ok(scene.verdict(number, check.input.clone(), found))
     }
 }
 

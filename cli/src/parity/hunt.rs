@@ -17,7 +17,7 @@ use super::generate::{Profile, scenario};
 use super::judge::{Judges, Peer, Recorded};
 use super::progress::{HuntCounts, HuntProgress};
 use super::verdict::Verdict;
-use crate::output::{PROBLEM, line, note};
+use crate::output::{PROBLEM, line, note, printable};
 
 /// Tries at most so many smaller scenarios for one that differs.
 const SHRINKS: usize = 120;
@@ -43,8 +43,8 @@ struct Account {
     steps: usize,
     /// Scenarios that could not be played.
     broken: u64,
-    /// Scenarios that ended where the real scheduler failed.
-    failed: u64,
+    /// Scenarios that ended where the real scheduler failed, by the exception.
+    failed: BTreeMap<String, u64>,
     /// Differences by the kind of step and the place.
     kinds: BTreeMap<String, u64>,
     files: Vec<PathBuf>,
@@ -102,7 +102,7 @@ impl Hunt<'_> {
             Ok(recorded) => recorded,
             Err(error) => return broken(error, account, &drawn),
         };
-        account.failed += u64::from(recorded.failed);
+        account.note_failure(recorded.failed);
         let recording = recorded.recording;
         account.steps += count(&recording);
         let found = match self.difference(&recording) {
@@ -239,6 +239,12 @@ fn cut(recording: &mut Value, step: usize) {
 }
 
 impl Account {
+    fn note_failure(&mut self, kind: Option<String>) {
+        if let Some(kind) = kind {
+            *self.failed.entry(kind).or_default() += 1;
+        }
+    }
+
     fn counts(&self) -> HuntCounts {
         HuntCounts {
             scenarios: self.scenarios,
@@ -251,13 +257,16 @@ impl Account {
         if as_json {
             line(json!({
                 "scenarios": self.scenarios, "steps": self.steps, "broken": self.broken,
-                "failed": self.failed, "log": log,
+                "failed": self.failed.values().sum::<u64>(), "failures": self.failed, "log": log,
                 "differences": self.kinds, "files": self.files, "ms": ms,
             }));
             return;
         }
         for (kind, n) in &self.kinds {
             line(format_args!("{n:>6}  {kind}"));
+        }
+        for (kind, n) in &self.failed {
+            line(format_args!("{n:>6}  Hadoop: {}", printable(kind)));
         }
         line(format_args!(
             "{} scenarios, {} steps in {} s: {} differ, {} could not be played; the real scheduler \
@@ -267,7 +276,7 @@ impl Account {
             ms / 1000,
             self.files.len(),
             self.broken,
-            self.failed,
+            self.failed.values().sum::<u64>(),
             log.display()
         ));
     }

@@ -53,8 +53,8 @@ impl Peer {
 pub(super) struct Recorded {
     /// The scenario with its `expect`s.
     pub(super) recording: Value,
-    /// Whether the scheduler failed at the step after the last one.
-    pub(super) failed: bool,
+    /// At what the scheduler failed in the step after the last one: the exception and who threw it.
+    pub(super) failed: Option<String>,
 }
 
 /// Whether the tools run that the real scheduler needs.
@@ -153,23 +153,22 @@ impl Judge {
         input.flush().context("the driver has ended")?;
         let line = self.answer(PATIENCE)?;
         let mut recording: Value = serde_json::from_str(&line).context("no recording")?;
-        let fault = recording.as_object_mut().and_then(|of| of.remove("fault"));
+        let mut removed = |key: &str| {
+            let value = recording.as_object_mut().and_then(|of| of.remove(key));
+            value.map(|value| {
+                value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned)
+            })
+        };
+        let (fault, kind) = (removed("fault"), removed("fault_kind"));
         let before = recording["steps"].as_array().map_or(0, Vec::len);
         match fault {
-            Some(fault) if before == 0 => {
-                let fault = fault
-                    .as_str()
-                    .map_or_else(|| fault.to_string(), str::to_owned);
-                bail!("the real scheduler fails: {fault}")
-            }
+            Some(fault) if before == 0 => bail!("the real scheduler fails: {fault}"),
             // What it did before is as good as any recording.
-            Some(_) => Ok(Recorded {
+            fault => Ok(Recorded {
                 recording,
-                failed: true,
-            }),
-            None => Ok(Recorded {
-                recording,
-                failed: false,
+                failed: kind.or(fault),
             }),
         }
     }
@@ -286,6 +285,13 @@ mod tests {
         let mut judge = Judge::over(&mut failing).unwrap();
         let error = judge.record(&Value::Null).unwrap_err();
         assert!(error.to_string().contains("(exit status: 3)"), "{error}");
+        // A scheduler that fails at a later step says by what.
+        let answer = r#"{"steps":[{}],"fault":"a.B: c","fault_kind":"B in C.d"}"#;
+        let mut judge =
+            Judge::over(Command::new("sh").args(["-c", "read line; echo $0", answer])).unwrap();
+        let recorded = judge.record(&Value::Null).unwrap();
+        assert_eq!(recorded.failed.as_deref(), Some("B in C.d"));
+        assert_eq!(recorded.recording, serde_json::json!({"steps": [{}]}));
         let mut judge = Judge::over(Command::new("echo").arg("{}")).unwrap();
         assert_eq!(judge.answer(PATIENCE).unwrap(), "{}");
     }

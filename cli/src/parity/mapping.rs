@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::compare::differences;
 use super::scenario::Label;
 use super::setting::Member;
-use super::submission::{Header, Job, demands, open};
+use super::submission::{Header, Job, Scene, demands, open};
 use super::verdict::{Verdict, judge, judge_refusal};
 
 /// One set of rules and the applications that it places.
@@ -30,7 +30,23 @@ pub(super) struct Mapping {
     nodes: Vec<Member>,
     start: Value,
     pub(super) recorded_with: String,
-    submissions: Vec<PlacementQuery>,
+    submissions: Vec<MappingStep>,
+}
+
+/// A submission, or another configuration file.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum MappingStep {
+    Refresh(Refresh),
+    Submission(PlacementQuery),
+}
+
+/// A whole configuration file in place of the present one.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Refresh {
+    refresh: String,
+    expect: Value,
 }
 
 #[derive(Debug, Deserialize)]
@@ -63,23 +79,45 @@ impl Mapping {
         if !start.is_empty() {
             return Ok(judge(start));
         }
-        for (i, submission) in self.submissions.iter().enumerate() {
-            let mut actual = scene.submit(&Job {
-                user: &submission.user,
-                real_user: None,
-                queue: &submission.queue,
-                name: &submission.name,
-                tags: &submission.tags,
-                priority: None,
-                with_priority: false,
-            });
-            let wanted = demands(&submission.expect, &mut actual);
-            let verdict = scene.verdict(i, submission.shown(), differences(&wanted, &actual));
+        for (i, step) in self.submissions.iter().enumerate() {
+            let verdict = step.play(&mut scene, i)?;
             if !verdict.passed() {
                 return Ok(verdict);
             }
         }
         Ok(Verdict::Passed)
+    }
+}
+
+impl MappingStep {
+    /// The verdict on what stands at a place of the list.
+    fn play(&self, scene: &mut Scene<'_>, number: usize) -> Result<Verdict> {
+        let submission = match self {
+            Self::Refresh(refresh) => return refresh.play(scene, number),
+            Self::Submission(submission) => submission,
+        };
+        let mut actual = scene.submit(&Job {
+            user: &submission.user,
+            real_user: None,
+            queue: &submission.queue,
+            name: &submission.name,
+            tags: &submission.tags,
+            priority: None,
+            with_priority: false,
+        });
+        let wanted = demands(&submission.expect, &mut actual);
+        let found = differences(&wanted, &actual);
+        Ok(scene.verdict(number, submission.shown(), found))
+    }
+}
+
+impl Refresh {
+    /// Replaces the file; whether the scheduler says the same.
+    pub(super) fn play(&self, scene: &mut Scene<'_>, number: usize) -> Result<Verdict> {
+        let actual = scene.refresh(&self.refresh)?;
+        let found = differences(&self.expect, &actual);
+        let input = json!({"do": "refresh", "refresh": self.refresh});
+        Ok(scene.verdict(number, input, found))
     }
 }
 

@@ -33,13 +33,13 @@ use archive::RecordingPlace;
 use configuration::Configuration;
 use generate::Profile;
 use hunt::Hunt;
-use judge::{Judges, Peer};
+use judge::{Judges, Peer, Recorded};
 pub(crate) use judge::{find_tools, script_above};
 use mapping::Mapping;
 use scenario::Scenario;
 use verdict::Verdict;
 
-use crate::output::line;
+use crate::output::{line, note, printable};
 
 /// Arguments of `capsched parity`.
 #[derive(clap::Args, Debug)]
@@ -246,7 +246,7 @@ fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
                 if !args.wants(&tags(&scenario)) {
                     return Ok(None);
                 }
-                let recording = Recording::read(judge.record(&scenario)?.recording)?;
+                let recording = recorded(&mut judge, &scenario)?;
                 let verdict = recording.play(&data, reference);
                 Ok(Some((recording.name().to_owned(), verdict)))
             };
@@ -262,6 +262,19 @@ fn against(peer: &Peer, args: &Args) -> Result<ExitCode> {
     }
     tally.print(args.json);
     Ok(tally.exit())
+}
+
+/// What the real scheduler did. Where it failed on the way, a note says at what.
+fn recorded(judge: &mut Judges<'_>, scenario: &Value) -> Result<Recording> {
+    let Recorded { recording, failed } = judge.record(scenario)?;
+    let recording = Recording::read(recording)?;
+    if let Some(kind) = failed {
+        let (name, kind) = (printable(recording.name()), printable(&kind));
+        note(format_args!(
+            "{name}: Hadoop failed, the rest is not played: {kind}"
+        ));
+    }
+    Ok(recording)
 }
 
 /// The tags of a scenario that is not read yet.

@@ -8,7 +8,7 @@ use capsched::api::{
     Reference, RefreshError, Rescheduler, Sequential, StateView, TreeSettings,
 };
 use capsched::config::{self, Options};
-use capsched::id::{ApplicationId, NodeName, PartitionId};
+use capsched::id::{ApplicationId, NodeName};
 use serde_json::{Map, Value, json};
 
 use super::compare::differences;
@@ -19,18 +19,11 @@ use super::setting::Refused;
 use super::verdict::Verdict;
 
 mod applications;
+mod meant;
 
-/// The code of what a refused refresh leaves behind when the way back is refused as well.
-const HALF_APPLIED: &str = "REFRESH_HALF_APPLIED";
-
-/// The code of nodes that multi-node placement of the reference still finds in passes over the partition
-/// that they left.
-const STALE_LISTS: &str = "STALE_PARTITION_LISTS";
+use meant::Meant;
 
 type Pairs = BTreeMap<String, String>;
-
-/// What follows the path of a queue that a refresh must not drop.
-const KEPT: &str = " cannot be deleted from the capacity scheduler configuration";
 
 /// The engine and what the resource manager around it remembers.
 #[derive(Debug)]
@@ -40,10 +33,8 @@ pub(super) struct Player<'a> {
     engine: Sequential,
     preemption: Rescheduler,
     config: Pairs,
-    /// Whether the way back of a refused refresh was refused as well.
-    half_applied: bool,
-    /// Whether a node got a label while multi-node placement had it in the list of the default partition.
-    stale_lists: bool,
+    /// What a difference may follow from.
+    meant: Meant,
     /// The label that each node was given last.
     labels: BTreeMap<NodeName, String>,
     /// Where each application ever submitted stood after the last step.
@@ -149,8 +140,7 @@ impl<'a> Player<'a> {
             engine,
             preemption,
             config: scenario.config.clone(),
-            half_applied: false,
-            stale_lists: false,
+            meant: Meant::default(),
             labels: BTreeMap::new(),
             seen: BTreeMap::new(),
         }
@@ -161,38 +151,14 @@ impl<'a> Player<'a> {
         &self.engine
     }
 
-    /// The verdict on a step that differs: what a half-applied refresh or a change of labels left
-    /// behind explains it.
+    /// The verdict on a step that differs.
     pub(super) fn explained(&self, verdict: Verdict) -> Verdict {
-        let rules = [
-            (self.half_applied, HALF_APPLIED),
-            (self.stale_lists, STALE_LISTS),
-        ];
-        match rules.into_iter().find(|(holds, _)| *holds) {
-            Some((_, code)) => Verdict::Deliberate(code.to_owned()),
-            None => verdict,
-        }
+        self.meant.explained(verdict)
     }
 
-    /// Looks for a node that the reference keeps in the list of the default partition though it has a label.
-    // As CapacityScheduler.refreshLabelToNodeCache, which renews the lists of labels alone.
-    fn note_stale_lists(&mut self) {
-        let state = self.engine.ledger().state();
-        let mut nodes = state.nodes.iter();
-        self.stale_lists |= state.settings.multi_node.enabled
-            && nodes.any(|node| node.default_listed && node.partition != PartitionId::DEFAULT);
-    }
-
-    /// Looks at a recorded refusal of a refresh. One that names a queue that only the refused
-    /// configuration has is that of the way back: the reference kept the queue.
-    // As CapacityScheduler.reinitialize with CapacitySchedulerConfigValidator.
+    /// Looks at a recorded refusal of a refresh.
     pub(super) fn note_refusal(&mut self, recorded: &Value) {
-        let message = recorded["error"]["message"].as_str().unwrap_or_default();
-        let queue = message.split_once(KEPT).map(|(path, _)| path);
-        self.half_applied |= queue.is_some_and(|path| {
-            let mut queues = self.engine.ledger().state().queues.iter();
-            !queues.any(|row| &*row.settings.path == path)
-        });
+        self.meant.note_refusal(&self.engine, recorded);
     }
 
     /// Replaces the whole configuration.
@@ -207,7 +173,7 @@ impl<'a> Player<'a> {
         }
         let mut out = Answer::new();
         self.carry_out(action, &mut out)?;
-        self.note_stale_lists();
+        self.meant.note_lists(&self.engine);
         self.write_events(&mut out);
         self.write_stages(&mut out);
         Ok(Value::Object(out))
@@ -398,7 +364,7 @@ impl<'a> Player<'a> {
         } else {
             error(out, "invalid_configuration");
             if let Ok((present, _)) = settings(site, &self.config, &self.options) {
-                self.half_applied |= self.engine.check_reconfigure(&present).is_err();
+                self.meant.half_applied |= self.engine.check_reconfigure(&present).is_err();
                 let refused = fresh.map(|(refused, _)| refused);
                 self.engine.reapply(refused, present);
             }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, anyhow, bail};
 use capsched::api::{NodeSpec, PartitionSpec, Reference, Sequential};
 use capsched::config::{self, Admission, ConfigSource, Layer, Loaded, Options};
+use capsched::queue::QueueSettings;
 use capsched::resource::{Calculator, ResourceVector};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -101,7 +102,7 @@ impl Setting<'_> {
     /// Reads a configuration file for a scheduler that starts.
     pub(super) fn read(&self, xml: &str) -> Result<Accepted, Refused> {
         let loaded = self.load(xml, None)?;
-        let admission = admission(&loaded)?;
+        let admission = admission(&loaded, [])?;
         Ok(Accepted { loaded, admission })
     }
 
@@ -117,10 +118,13 @@ impl Setting<'_> {
                 code: error.code().to_owned(),
                 adds_queues: !BEFORE_QUEUES.contains(&error.code()) && adds_queues(&loaded, engine),
             })?;
-        let admission = admission(&loaded).map_err(|refused| Refused {
-            adds_queues: adds_queues(&loaded, engine),
-            ..refused
-        })?;
+        let live = engine.ledger().state().queues.iter();
+        let live = live.filter(|queue| !queue.removed);
+        let admission =
+            admission(&loaded, live.map(|queue| &*queue.settings)).map_err(|refused| Refused {
+                adds_queues: adds_queues(&loaded, engine),
+                ..refused
+            })?;
         Ok(Accepted { loaded, admission })
     }
 
@@ -193,8 +197,11 @@ impl Setting<'_> {
 }
 
 /// Placement rules, access control and priorities of a configuration.
-fn admission(loaded: &Loaded) -> Result<Admission, Refused> {
-    Admission::read(loaded, DAEMON).map_err(|errors| {
+fn admission<'a>(
+    loaded: &Loaded,
+    live: impl IntoIterator<Item = &'a QueueSettings>,
+) -> Result<Admission, Refused> {
+    Admission::read_beside(loaded, DAEMON, live).map_err(|errors| {
         let words: Vec<_> = errors.iter().map(|error| error.code().to_owned()).collect();
         Refused {
             code: words.first().cloned().unwrap_or_default(),

@@ -22,6 +22,7 @@ use super::verdict::Verdict;
 pub(super) struct Scene<'a> {
     pub(super) engine: Sequential,
     pub(super) admission: Admission,
+    setting: Setting<'a>,
     groups: &'a BTreeMap<String, Vec<String>>,
     submitted: u32,
     /// Whether a submission named an existing queue by the name of its parent, which creates queues, without the
@@ -70,6 +71,7 @@ pub(super) fn open<'a>(header: &Header<'a>) -> Result<Result<Scene<'a>, Value>> 
         Ok(accepted) => Ok(Ok(Scene {
             engine: setting.start(&accepted.loaded, header.nodes)?,
             admission: accepted.admission,
+            setting,
             groups: header.groups,
             submitted: 0,
             second_child: false,
@@ -146,6 +148,24 @@ impl Scene<'_> {
         queues.into_iter().map(path).collect()
     }
 
+    /// Replaces the configuration file; the verdict in the words of the recordings. Queues that exist have the lists
+    /// of the new file or of its templates from then on.
+    pub(super) fn refresh(&mut self, xml: &str) -> Result<Value> {
+        match self.setting.read_again(xml, &self.engine) {
+            Ok(accepted) => {
+                self.engine.reconfigure(accepted.loaded.settings)?;
+                let queues = self.engine.ledger().state().queues.iter();
+                let live = queues.filter(|queue| !queue.removed);
+                let settings = live.map(|queue| &*queue.settings);
+                self.admission = accepted.admission.with_lists_of(settings);
+                Ok(json!({"accepted": true}))
+            }
+            Err(refused) => Ok(json!({
+                "accepted": false, "error": {"code": refused.words.first()},
+            })),
+        }
+    }
+
     /// What the manager says to a submission.
     fn admit(&self, job: &Job<'_>) -> Result<Admitted, AdmissionRefusal> {
         let ledger = self.engine.ledger();
@@ -196,6 +216,7 @@ impl Scene<'_> {
         let spec = AppSpec {
             placement_parent: admitted.placement.map(|place| place.parent),
             priority: Some(admitted.priority),
+            refused_priority: admitted.refused_priority,
             master: Some(ResourceVector::of(&[1024, 1])),
             ..AppSpec::new(id, &admitted.path, job.user)
         };

@@ -321,11 +321,14 @@ fn spec(app: &SubmitCall) -> String {
         Restarts::Never => String::new(),
         other => format!("restarts: Restarts::{other:?}, "),
     };
+    let refused = app.refused_priority.map_or_else(String::new, |refusal| {
+        format!("refused_priority: Some(PriorityRefusal::{refusal:?}), ")
+    });
     let master = app.master.as_ref();
     let master = master.map_or("None".to_owned(), |size| format!("Some({})", vector(size)));
     format!(
         "AppSpec {{ placement_parent: {parent}, priority: {:?}, master: {master}, \
-         master_partition: {}, partition: {label}, tags: {}, {restarts}\
+         master_partition: {}, partition: {label}, tags: {}, {restarts}{refused}\
          ..AppSpec::new(ApplicationId::new({}), {:?}, {:?}) }}",
         app.priority,
         owned(app.master_label.as_deref()),

@@ -70,18 +70,7 @@ impl Cluster {
     pub(super) fn submit(&mut self, user: &str, queue: &str) -> Result<ApplicationId> {
         self.apps += 1;
         let id = ApplicationId::new(self.apps);
-        self.engine.submit(&AppSpec {
-            placement_parent: None,
-            id,
-            user: user.to_owned(),
-            queue: queue.to_owned(),
-            priority: None,
-            master: None,
-            master_partition: None,
-            partition: None,
-            tags: Vec::new(),
-            restarts: capsched::api::Restarts::Never,
-        })?;
+        self.engine.submit(&AppSpec::new(id, queue, user))?;
         Ok(id)
     }
 

@@ -1,7 +1,7 @@
 //! Each rule on cases of its kind, and refreshes that take effect in part.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 

@@ -109,11 +109,9 @@ pub fn report(reader: &mut Reader<'_>) -> Result<NodeReport, Malformed> {
 ///
 /// When the request is malformed.
 pub fn submission(reader: &mut Reader<'_>) -> Result<AppSpec, Malformed> {
+    let id = application(reader)?;
+    let (user, queue) = (reader.text()?, reader.text()?);
     Ok(AppSpec {
-        id: application(reader)?,
-        user: reader.text()?,
-        queue: reader.text()?,
-        placement_parent: None,
         priority: reader.optional(Reader::int)?,
         master: reader.optional(amounts)?,
         master_partition: reader.optional(Reader::text)?,
@@ -124,6 +122,7 @@ pub fn submission(reader: &mut Reader<'_>) -> Result<AppSpec, Malformed> {
         } else {
             Restarts::Never
         },
+        ..AppSpec::new(id, &queue, &user)
     })
 }
 

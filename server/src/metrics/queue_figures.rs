@@ -22,6 +22,7 @@ pub(super) fn encode(rm: &ResourceManager, to: &mut DescriptorEncoder<'_>) -> fm
     let paths = rm.engine().inspect(|ledger| {
         let queues = ledger.state().queues.iter();
         queues
+            .filter(|queue| !queue.removed)
             .map(|queue| Arc::clone(&queue.settings.path))
             .collect::<Vec<_>>()
     });

@@ -318,7 +318,10 @@ impl ResourceManager {
     /// Why it would not.
     pub fn try_refresh(&self, scheduler: &Pairs) -> Result<(), CommandError> {
         let loaded = self.load_for_refresh(scheduler)?;
-        Admission::read(&loaded, &self.setup.daemon)
+        let shown = self.engine.snapshot();
+        let live = shown.queues.iter().filter(|queue| !queue.removed);
+        let live = live.map(|queue| &*queue.settings);
+        Admission::read_beside(&loaded, &self.setup.daemon, live)
             .map_err(|errors| CommandError::Invalid(RefreshRefusal::Rules(errors).to_string()))?;
         let tried = self
             .engine

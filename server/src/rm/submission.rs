@@ -147,6 +147,7 @@ impl ResourceManager {
                 queue: app.queue.clone(),
                 path: app.path.clone(),
                 priority: app.priority,
+                refused_priority: None,
             };
             let user = app.user.clone();
             let again = if keeps_containers(&submission) {

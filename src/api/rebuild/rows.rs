@@ -139,6 +139,7 @@ impl<'a> RowReader<'a> {
             queue: queue.path.to_string(),
             placement_parent: above.map(|(parent, _)| parent.to_owned()),
             priority: Some(row.priority),
+            refused_priority: None,
             master: (!row.unmanaged).then_some(of.master_size),
             master_partition: of.master_label.map(|label| self.label(label)),
             partition: of.default_partition.as_ref().map(text),

@@ -75,6 +75,7 @@ impl Ledger {
         row.attempt = row.attempt.saturating_add(1);
         row.start = self.clock.next_start();
         row.stage = AppStage::Waiting;
+        row.reset_master();
         if !row.keeps_containers() {
             row.next_container = 1;
         }

@@ -18,7 +18,9 @@ use crate::commit::registry::Registry;
 use crate::commit::tree::build;
 use crate::commit::tree::build::app_left;
 use crate::id::{AppSlot, ApplicationId, PartitionId, QueueSlot};
-use crate::queue::{App, AppSpec, AppStage, Demand, EndCause, PerPartition, Submission};
+use crate::queue::{
+    App, AppSpec, AppStage, Demand, EndCause, PerPartition, PriorityRefusal, Submission,
+};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -59,6 +61,8 @@ pub enum SubmitError {
     AmbiguousQueue(String),
     /// The leaf belongs to a managed parent, and no placement rule named that parent.
     WithoutMapping(String),
+    /// The user may not have the priority that the workflow of the application has there.
+    Priority(PriorityRefusal),
     /// The queue holds queues.
     NotALeaf(String),
     /// The queue or one above it accepts no applications.
@@ -93,6 +97,7 @@ impl SubmitError {
             Self::UnknownQueue(_) => "unknown_queue",
             Self::AmbiguousQueue(_) => "ambiguous_queue",
             Self::WithoutMapping(_) => "auto_created_queue_without_mapping",
+            Self::Priority(refusal) => refusal.code(),
             Self::NotALeaf(_) => "not_a_leaf",
             Self::QueueStopped(_) => "queue_stopped",
             Self::TooManyInQueue { .. } | Self::TooManyOfUser { .. } => "max_applications",
@@ -124,6 +129,7 @@ impl fmt::Display for SubmitError {
                     "`{queue}` is only open to what placement rules put there"
                 )
             }
+            Self::Priority(refusal) => write!(f, "the priority of its workflow: {refusal}"),
             Self::NotALeaf(queue) => write!(f, "`{queue}` holds queues, not applications"),
             Self::QueueStopped(queue) => write!(f, "`{queue}` accepts no applications"),
             Self::TooManyInQueue { queue, limit } => {
@@ -236,6 +242,7 @@ impl Ledger {
             None => self.create_leaf(&name)?,
         };
         check_placement(&self.state, leaf, spec)?;
+        check_workflow(&self.state, leaf, spec)?;
         self.leaves
             .check_submission(&mut self.state, leaf, &spec.user)?;
         let app = self.enter(spec, leaf, priority, &master);
@@ -288,6 +295,7 @@ impl Ledger {
             priority,
             unmanaged: spec.master.is_none(),
             master_partition: master.label.unwrap_or(PartitionId::DEFAULT),
+            master_moves: Vec::new(),
             master: None,
             stage: AppStage::Waiting,
             runnable: true,
@@ -403,6 +411,15 @@ fn check_placement(state: &State, leaf: QueueSlot, spec: &AppSpec) -> Result<(),
             let path = state.queues[leaf].settings.path.to_string();
             Err(SubmitError::WithoutMapping(path))
         }
+        _ => Ok(()),
+    }
+}
+
+/// A leaf takes no application whose user may not have the priority of its workflow.
+// As CapacityScheduler.addApplication, before the leaf is asked.
+fn check_workflow(state: &State, leaf: QueueSlot, spec: &AppSpec) -> Result<(), SubmitError> {
+    match spec.refused_priority {
+        Some(refusal) if state.queues[leaf].is_leaf() => Err(SubmitError::Priority(refusal)),
         _ => Ok(()),
     }
 }

@@ -85,7 +85,7 @@ impl Leaves {
         let queue = &state.queues[leaf];
         queue.as_leaf().waiting.iter().all(|&app| {
             let row = &state.apps[app];
-            let (partition, size) = (row.master_partition, row.submission.master_size);
+            let (partition, size) = (row.master_partition, row.master_use());
             let used = queue.part(partition).master_used.get();
             let limit = queue.as_leaf().parts[partition].master_limit;
             let within = |limit: &ResourceVector| state.calculator.fits_in(&(size + used), limit);
@@ -112,7 +112,7 @@ impl Leaves {
         user_limits: &mut BTreeMap<PartitionId, ResourceVector>,
     ) -> bool {
         let row = &state.apps[app];
-        let (partition, size) = (row.master_partition, row.submission.master_size);
+        let (partition, size) = (row.master_partition, row.master_use());
         let limit = known_master_limit(state, leaf, partition);
         let queue = &state.queues[leaf];
         let used = queue.part(partition).master_used.get();
@@ -150,7 +150,7 @@ impl Leaves {
         user: UserSlot,
     ) {
         let row = &state.apps[app];
-        let (partition, size) = (row.master_partition, row.submission.master_size);
+        let (partition, size) = (row.master_partition, row.master_use());
         let record = &mut state.users[user];
         record.waiting_apps -= 1;
         record.active_apps += 1;

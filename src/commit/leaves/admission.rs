@@ -6,7 +6,7 @@ use super::Leaves;
 use crate::accounting::creator_of;
 use crate::commit::apps::lifecycle::SubmitError;
 use crate::id::QueueSlot;
-use crate::queue::QueueState;
+use crate::queue::{Queue, QueueState};
 use crate::snapshot::State;
 
 impl Leaves {
@@ -23,9 +23,7 @@ impl Leaves {
         let Some(users) = &queue.leaf else {
             return Err(SubmitError::NotALeaf(path()));
         };
-        if queue.state != QueueState::Running {
-            return Err(SubmitError::QueueStopped(path()));
-        }
+        check_takes(queue)?;
         let apps = users.active.len() + users.waiting.len() + users.parked.len();
         // Leaves that a managed parent created have no limits of applications.
         let unlimited = creator_of(state, leaf).map(|_| i32::MAX);
@@ -51,4 +49,16 @@ impl Leaves {
         }
         Ok(())
     }
+}
+
+/// Whether a leaf takes applications at all: it runs, and has a place in the tree.
+fn check_takes(leaf: &Queue) -> Result<(), SubmitError> {
+    let queue = leaf.settings.path.to_string();
+    if leaf.state != QueueState::Running {
+        return Err(SubmitError::QueueStopped(queue));
+    }
+    if leaf.stray {
+        return Err(SubmitError::TooManyInQueue { queue, limit: 0 });
+    }
+    Ok(())
 }

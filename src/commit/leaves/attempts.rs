@@ -5,7 +5,7 @@
 use super::activation::update_stage;
 use crate::accounting::add_queue_pending;
 use crate::commit::leaves::Leaves;
-use crate::id::{AppSlot, NameId};
+use crate::id::{AppSlot, NameId, QueueSlot};
 use crate::queue::AppStage;
 use crate::snapshot::State;
 
@@ -55,10 +55,10 @@ impl Leaves {
     ) {
         let row = &state.apps[app];
         let (leaf, runnable) = (row.leaf, row.runnable);
-        let (partition, size) = (row.master_partition, row.submission.master_size);
+        let (partition, size) = (row.master_partition, row.master_use());
         let user = self.user_of(state, app);
         self.skipped.cut_before(state, leaf, app);
-        state.queues[leaf].runnable -= i32::from(runnable);
+        count_out(state, leaf, app);
         let users = state.queues[leaf].as_leaf_mut();
         users.dirty.retain(|&other| other != app);
         users.parked.retain(|&other| other != app);
@@ -165,4 +165,12 @@ pub(in crate::commit) fn drop_asks(state: &mut State, app: AppSlot) {
     }
     let leaf = state.queues[leaf].as_leaf_mut();
     leaf.dirty.retain(|&other| other != app);
+}
+
+/// A leaf counts an application no more that it does not list as parked, whatever its mark says.
+// As AbstractLeafQueue.runnableApps.
+fn count_out(state: &mut State, leaf: QueueSlot, app: AppSlot) {
+    let row = &mut state.queues[leaf];
+    let runs = !row.as_leaf().parked.contains(&app);
+    row.runnable -= i32::from(runs);
 }

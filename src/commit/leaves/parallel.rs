@@ -92,7 +92,10 @@ impl Leaves {
             if promoted >= most {
                 break;
             }
+            // A list of a queue and that of a user may both hold an application, and an older one may stand between
+            // the two: one that was let in is looked at again then, and marked as one that may not run.
             if !self.may_run(state, app) {
+                state.apps[app].runnable = false;
                 continue;
             }
             self.count_runnable(state, app, 1);

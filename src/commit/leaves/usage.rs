@@ -74,7 +74,7 @@ impl Leaves {
         if master {
             let user = self.user_of(state, app);
             let row = &mut state.apps[app];
-            row.master_partition = to;
+            row.move_master(from, to, size);
             let leaf = row.leaf;
             for (partition, size) in [(from, -size), (to, size)] {
                 let part = state.queues[leaf].part_mut(partition);

@@ -90,7 +90,7 @@ impl WaitingClasses {
         let leaf = self.leaves.entry(leaf).or_default();
         let class = MasterClass {
             partition: row.master_partition,
-            size: row.submission.master_size,
+            size: row.master_use(),
             user: Arc::clone(&row.submission.user_name),
             unmanaged: row.unmanaged,
         };

@@ -52,7 +52,6 @@ pub(in crate::commit) fn new_queue(
 ) -> Result<QueueSlot, RefreshError> {
     let state = initial_state(tree, &settings, parent)?;
     let partitions = tree.state.partitions.len();
-    let path = Arc::clone(&settings.path);
     let leaf = (settings.kind == QueueKind::Leaf).then(Default::default);
     let queue = Queue {
         parent,
@@ -68,6 +67,7 @@ pub(in crate::commit) fn new_queue(
         template: BTreeMap::new(),
         leaf,
         removed: false,
+        stray: false,
         settings: Arc::clone(&settings),
     };
     let slot = QueueSlot::at(tree.state.queues.push(queue));
@@ -83,7 +83,7 @@ pub(in crate::commit) fn new_queue(
         row.most_children = row.most_children.max(row.children.len());
         tree.state.epoch += 1;
     }
-    tree.registry.add_queue(path, slot);
+    tree.registry.add_queue(Arc::clone(&settings.path), slot);
     Ok(slot)
 }
 
@@ -241,7 +241,7 @@ pub(in crate::commit) fn create(tree: &mut Tree<'_>, path: &str) -> Option<Queue
     };
     let row = &tree.state.queues[ancestor];
     // The levels count from a configured queue, which is looked for along the path as given.
-    if row.settings.dynamic && *row.settings.path != *above {
+    if row.stray || row.settings.dynamic && *row.settings.path != *above {
         return None;
     }
     let creation = row.settings.creation.as_ref()?;

@@ -52,11 +52,14 @@ impl Tree<'_> {
         let Some(configured) = template_of(settings) else {
             return;
         };
+        self.state.epoch += 1;
+        let reading = self.state.epoch;
         let mut template = BTreeMap::new();
         for (name, of) in configured {
             let part = TemplatePart {
                 capacity: fraction_of(&of.capacity.legacy, 0.0),
                 maximum_capacity: fraction_of(&of.maximum.legacy, 1.0),
+                reading,
                 ..TemplatePart::default()
             };
             template.insert(self.add_partition(name, false, false), part);
@@ -113,7 +116,34 @@ impl Tree<'_> {
                 (part.absolute_capacity, part.absolute_maximum) = (0.0, 0.0);
                 part.maximum_capacity = template.maximum_capacity;
                 part.configured_minimum = PackedVector::default();
+                part.shares_guarantee = None;
             }
+        }
+    }
+
+    /// Reinitialises a leaf by the template of its parent, and takes its guarantee back.
+    fn merge_created(&mut self, parent: QueueSlot, leaf: QueueSlot) -> Result<(), RefreshError> {
+        let old = Arc::clone(&self.state.queues[leaf].settings);
+        let own = match self.make(parent, old.name(), true) {
+            Ok(own) => own,
+            Err(error) => {
+                self.load_template_capacity(parent, leaf);
+                return Err(error);
+            }
+        };
+        self.reconfigure(leaf, &own);
+        take_back(self.state, parent, leaf);
+        Ok(())
+    }
+
+    /// What a leaf has taken over of its template when another setting of it is refused.
+    // As AbstractCSQueue.setupQueueConfigs, which reads capacities before all else.
+    fn load_template_capacity(&mut self, parent: QueueSlot, leaf: QueueSlot) {
+        let settings = Arc::clone(&self.state.queues[parent].settings);
+        for (name, of) in template_of(&settings).into_iter().flatten() {
+            let partition = self.add_partition(name, false, false);
+            let part = self.state.queues[leaf].part_mut(partition);
+            part.capacity = fraction_of(&of.capacity.legacy, 0.0);
         }
     }
 
@@ -133,11 +163,14 @@ impl Tree<'_> {
             let old = Arc::clone(&self.state.queues[child].settings);
             let same = |new: &&&QueueSettings| new.path == old.path && new.kind == old.kind;
             if old.dynamic {
-                let own = self.make(parent, old.name(), true)?;
-                self.reconfigure(child, &own);
-                take_back(self.state, parent, child);
+                self.merge_created(parent, child)?;
             } else if let Some(new) = listed.iter().find(same) {
                 self.merge(child, new, below)?;
+            }
+        }
+        for new in listed {
+            if self.registry.queue_at(&new.path).is_none() {
+                self.add_stray(parent, new, below)?;
             }
         }
         update_template(self.state, parent);
@@ -327,9 +360,12 @@ fn give(state: &mut State, parent: QueueSlot, leaf: QueueSlot, partition: Partit
     template.given = share::sum(template.given, template.absolute_capacity);
     let template = *template;
     let highest = state.queues[parent].part(partition).absolute_maximum;
-    let part = state.queues[leaf].part_mut(partition);
+    let row = &mut state.queues[leaf];
+    let part = row.part_mut(partition);
     part.capacity = template.capacity;
     part.absolute_capacity = template.absolute_capacity;
     part.maximum_capacity = template.maximum_capacity;
     part.absolute_maximum = share::product(template.maximum_capacity, highest);
+    let shares = row.mode == CapacityMode::Absolute && template.absolute_capacity > 0.0;
+    row.part_mut(partition).shares_guarantee = shares.then_some(template.reading);
 }

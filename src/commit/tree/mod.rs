@@ -7,6 +7,7 @@ pub(super) mod managed;
 pub(super) mod refresh;
 pub(super) mod refresh_checks;
 pub(super) mod refresh_error;
+pub(super) mod strays;
 pub(super) mod vector_capacities;
 
 use std::sync::Arc;

@@ -62,7 +62,13 @@ impl Ledger {
             paths(refused) == paths(&present) && check_hierarchy(&self.state, refused).is_ok()
         });
         if let Some(refused) = refused {
-            self.tree().apply_refresh(refused).unwrap_or_default();
+            // The division of resources begins with the modes of the children.
+            let divides = !is_refused_for_created_modes(&self.state, &refused);
+            if let Ok(leaves_legacy) = self.tree().merge_all(refused)
+                && divides
+            {
+                self.tree().divide(leaves_legacy);
+            }
         }
         if check_hierarchy(&self.state, &present).is_ok() {
             self.tree().apply_refresh(present).unwrap_or_default();
@@ -73,6 +79,13 @@ impl Ledger {
 impl Tree<'_> {
     /// Applies settings, which fails half-way only if they were not checked before.
     pub(super) fn apply_refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        let leaves_legacy = self.merge_all(settings)?;
+        self.divide(leaves_legacy);
+        Ok(())
+    }
+
+    /// Sets all queues up anew; whether that leaves legacy mode.
+    fn merge_all(&mut self, settings: TreeSettings) -> Result<bool, RefreshError> {
         for slot in self.state.subtree(State::ROOT) {
             if self.state.queues[slot].is_leaf() {
                 self.leaves.skipped_mut().cut(self.state, slot, 0);
@@ -90,15 +103,20 @@ impl Tree<'_> {
         self.state.minimum = calculator.known(&scheduler.minimum_allocation);
         self.state.settings = Arc::new(scheduler);
         *self.templates = settings.templates;
+        self.drop_strays(&settings.queues);
         if let Some(root) = settings.queues.first() {
             self.merge(State::ROOT, root, &by_parent(&settings.queues))?;
         }
+        Ok(leaves_legacy)
+    }
+
+    /// Divides the resources of the cluster among the queues.
+    fn divide(&mut self, leaves_legacy: bool) {
         let fractions = leaves_legacy.then(|| self.configured_fractions());
         update_cluster(self.state, self.leaves);
         if let Some(fractions) = fractions {
             show_fractions(self.state, fractions);
         }
-        Ok(())
     }
 
     /// Capacities that are configured in percent, as fractions.
@@ -288,6 +306,15 @@ impl Tree<'_> {
             self.leaves.refresh_weights(self.state, slot);
         }
     }
+}
+
+/// Whether a configuration is refused since the leaves of a managed parent would go by several modes.
+fn is_refused_for_created_modes(state: &State, settings: &TreeSettings) -> bool {
+    let Err(RefreshError::MixedModes(path)) = check_refresh(state, settings) else {
+        return false;
+    };
+    let mut queues = settings.queues.iter();
+    queues.any(|queue| *queue.path == *path && queue.kind == QueueKind::ManagedParent)
 }
 
 /// The refresh that leaves legacy mode shares out resources in the new way, but shows

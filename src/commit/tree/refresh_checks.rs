@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::managed::check_managed_refresh;
 use super::refresh_error::RefreshError;
+use super::strays::strays;
 use crate::id::{QueueSlot, java_order};
 use crate::queue::{
     Amounts, ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
@@ -263,7 +264,7 @@ fn check_created_modes(
         parts.any(|part| mode(&part.capacity.legacy))
     };
     let is_used = |leaf: &QueueSettings| {
-        let mut queues = state.queues.iter();
+        let mut queues = state.queues.iter().filter(|row| !row.removed);
         let row = queues.find(|row| row.settings.path == leaf.path && row.is_leaf());
         row.is_some_and(|row| {
             let leaf = row.as_leaf();
@@ -311,6 +312,7 @@ pub(in crate::commit) fn check_hierarchy(
         new.insert(&queue.path, queue);
     }
     let mut queues = state.subtree(State::ROOT);
+    queues.extend(strays(state));
     let hash = |slot: &QueueSlot| java_order::string_hash(&state.queues[*slot].settings.path);
     java_order::sort(&mut queues, 0, hash);
     let queues = queues.into_iter().map(|slot| &state.queues[slot]);

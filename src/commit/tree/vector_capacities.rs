@@ -8,6 +8,8 @@
     reason = "the driver of the reference computes in doubles, with exact tests for 0 and 1"
 )]
 
+use std::collections::BTreeMap;
+
 use crate::commit::tree::fractions::{derive_fractions, update_absolute};
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::{QueueKind, VectorEntry};
@@ -29,8 +31,15 @@ struct Child {
     queue: QueueSlot,
     capacity: Vec<VectorEntry>,
     maximum: Vec<VectorEntry>,
-    guaranteed: ResourceVector,
+    /// Position of its guarantee, which leaves of a managed parent may share.
+    guarantee: usize,
     limit: ResourceVector,
+}
+
+/// The children of one parent on one partition, and what they are guaranteed.
+struct Children {
+    all: Vec<Child>,
+    guarantees: Vec<ResourceVector>,
 }
 
 /// The phases in which a type is shared out.
@@ -58,19 +67,26 @@ fn absolute_sum(children: &[Child], i: usize) -> i64 {
     children.iter().map(amount).sum()
 }
 
-/// Shares out one type; absolute amounts count `ratio` times.
-fn share_out(pot: &Pot, children: &mut [Child], i: usize, ratio: f64) {
-    let own = share::to_f64(pot.guaranteed[i]);
-    let (mut overall, mut batch) = (own, own);
-    let mut weights = 0.0;
-    for child in children.iter() {
+/// What the weights of all children sum to.
+fn weight_sum(children: &[Child], i: usize) -> f64 {
+    let mut sum = 0.0;
+    for child in children {
         if let VectorEntry::Weight(weight) = entry(&child.capacity, i) {
-            weights += weight;
+            sum += weight;
         }
     }
+    sum
+}
+
+/// Shares out one type; absolute amounts count `ratio` times.
+fn share_out(pot: &Pot, children: &mut Children, i: usize, ratio: f64) {
+    let own = share::to_f64(pot.guaranteed[i]);
+    let (mut overall, mut batch) = (own, own);
+    let Children { all, guarantees } = children;
+    let weights = weight_sum(all, i);
     for phase in VectorPhase::ALL {
         let mut spent = 0.0;
-        for child in children.iter_mut() {
+        for child in all.iter_mut() {
             let left = batch / own;
             let of_cluster = own / share::to_f64(pot.cluster[i]);
             let cluster = share::to_f64(pot.cluster[i]);
@@ -89,7 +105,9 @@ fn share_out(pot: &Pot, children: &mut [Child], i: usize, ratio: f64) {
                 }
                 _ => continue,
             };
-            let granted = grant(pot, child, i, rounded(wanted, phase), overall);
+            let wanted = rounded(wanted, phase);
+            let guarantee = &mut guarantees[child.guarantee];
+            let granted = grant(pot, (child, guarantee), i, wanted, overall);
             if !granted.is_nan() {
                 overall -= granted;
                 spent += granted;
@@ -100,7 +118,13 @@ fn share_out(pot: &Pot, children: &mut [Child], i: usize, ratio: f64) {
 }
 
 /// Bounds what a child gets of a type by its maximum and by what is left; notes and returns it.
-fn grant(pot: &Pot, child: &mut Child, i: usize, wanted: f64, overall: f64) -> f64 {
+fn grant(
+    pot: &Pot,
+    (child, guarantee): (&mut Child, &mut ResourceVector),
+    i: usize,
+    wanted: f64,
+    overall: f64,
+) -> f64 {
     let cluster = share::to_f64(pot.cluster[i]);
     let limit = share::to_f64(pot.limit[i]);
     let most = match entry(&child.maximum, i) {
@@ -111,7 +135,7 @@ fn grant(pot: &Pot, child: &mut Child, i: usize, wanted: f64, overall: f64) -> f
         ),
         VectorEntry::Unset | VectorEntry::Weight(_) => 0.0,
     };
-    let mut granted = if i > 0 && child.guaranteed.memory() == 0 {
+    let mut granted = if i > 0 && guarantee.memory() == 0 {
         0.0
     } else {
         wanted
@@ -127,7 +151,7 @@ fn grant(pot: &Pot, child: &mut Child, i: usize, wanted: f64, overall: f64) -> f
     if granted > overall {
         granted = if pot.all_or_nothing { 0.0 } else { overall };
     }
-    child.guaranteed.set(i, share::to_i64(granted));
+    guarantee.set(i, share::to_i64(granted));
     child.limit.set(i, share::to_i64(most));
     granted
 }
@@ -182,13 +206,13 @@ pub(in crate::commit) fn distribute(state: &mut State, parent: QueueSlot) {
             all_or_nothing: managed,
         };
         let mut children = children_on(state, parent, partition);
-        let ratios = ratios(state, &pot, &children);
+        let ratios = ratios(state, &pot, &children.all);
         for (i, ratio) in ratios.into_iter().enumerate() {
             share_out(&pot, &mut children, i, ratio);
         }
-        for child in children {
+        for child in children.all {
             let part = state.queues[child.queue].part_mut(partition);
-            part.guaranteed.set(child.guaranteed);
+            part.guaranteed.set(children.guarantees[child.guarantee]);
             part.limit.set(child.limit);
         }
         state.epoch += 1;
@@ -237,33 +261,57 @@ fn ratios(state: &State, pot: &Pot, children: &[Child]) -> Vec<f64> {
     factors.map(|factor| factor.unwrap_or(missing)).collect()
 }
 
-fn children_on(state: &State, parent: QueueSlot, partition: PartitionId) -> Vec<Child> {
-    let name = &state.partitions[partition].name;
-    let children = state.queues[parent].children.iter();
-    children
-        .filter(|&&child| state.queues[child].part(partition).configured)
-        .map(|&queue| {
-            let settings = &state.queues[queue].settings.partitions;
-            let entries = settings.get(name.as_ref());
-            let capacity = entries.map_or(Vec::new(), |of| of.capacity.vector.clone());
-            // Where no type is given, none is visited: what there was remains.
-            let empty = capacity.iter().all(|entry| *entry == VectorEntry::Unset);
-            let part = state.queues[queue].part(partition);
-            let none = (ResourceVector::NONE, ResourceVector::NONE);
-            let (guaranteed, limit) = if empty {
-                (part.guaranteed.get(), part.limit.get())
-            } else {
-                none
-            };
-            Child {
-                queue,
-                capacity,
-                maximum: entries.map_or(Vec::new(), |of| of.maximum.vector.clone()),
-                guaranteed,
-                limit,
-            }
-        })
-        .collect()
+/// The children of a parent on a partition. Leaves that share a guarantee get what the last of them gets, of each
+/// type.
+fn children_on(state: &State, parent: QueueSlot, partition: PartitionId) -> Children {
+    let (mut all, mut guarantees) = (Vec::new(), Vec::new());
+    let mut shared: BTreeMap<u64, usize> = BTreeMap::new();
+    for &queue in &state.queues[parent].children {
+        let part = state.queues[queue].part(partition);
+        if !part.configured {
+            continue;
+        }
+        let (child, guaranteed) = child_on(state, queue, partition, guarantees.len());
+        let reading = part.shares_guarantee;
+        let known = reading.and_then(|reading| shared.get(&reading).copied());
+        let guarantee = known.unwrap_or_else(|| {
+            guarantees.push(guaranteed);
+            child.guarantee
+        });
+        shared.extend(reading.map(|reading| (reading, guarantee)));
+        all.push(Child { guarantee, ..child });
+    }
+    Children { all, guarantees }
+}
+
+/// A child with its guarantee, which will stand at a position.
+fn child_on(
+    state: &State,
+    queue: QueueSlot,
+    partition: PartitionId,
+    guarantee: usize,
+) -> (Child, ResourceVector) {
+    let settings = &state.queues[queue].settings.partitions;
+    let entries = settings.get(state.partitions[partition].name.as_ref());
+    let capacity = entries.map_or(Vec::new(), |of| of.capacity.vector.clone());
+    // Where no type is given, none is visited: what there was remains.
+    let empty = capacity.iter().all(|entry| *entry == VectorEntry::Unset);
+    let part = state.queues[queue].part(partition);
+    let none = (ResourceVector::NONE, ResourceVector::NONE);
+    let (guaranteed, limit) = if empty {
+        (part.guaranteed.get(), part.limit.get())
+    } else {
+        none
+    };
+    let maximum = entries.map_or(Vec::new(), |of| of.maximum.vector.clone());
+    let child = Child {
+        queue,
+        capacity,
+        maximum,
+        guarantee,
+        limit,
+    };
+    (child, guaranteed)
 }
 
 #[cfg(test)]

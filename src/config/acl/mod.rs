@@ -15,7 +15,7 @@ mod tree;
 pub use admin::AdminAccess;
 pub use caller::Caller;
 pub use permission::QueuePermission;
-pub use priority::{PriorityRefusal, effective_priority};
+pub use priority::effective_priority;
 pub use tree::AccessTree;
 
 pub(super) use template::creation_depth;

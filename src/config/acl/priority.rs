@@ -1,45 +1,7 @@
 //! Bounds on the priority of applications, by leaf and user.
 
-use std::fmt;
-
 use super::caller::Caller;
-use crate::queue::PriorityAccess;
-
-/// Why a submission is refused for its priority.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PriorityRefusal {
-    /// No group of the user reaches up to this priority.
-    TooHigh {
-        /// The priority that was asked for or is the default, capped to the cluster's maximum.
-        priority: i32,
-    },
-    /// The submission names no priority, and the user's group has no default.
-    NoDefault,
-}
-
-impl PriorityRefusal {
-    /// A stable word for the refusal.
-    #[must_use]
-    pub const fn code(self) -> &'static str {
-        "priority_acl"
-    }
-}
-
-impl fmt::Display for PriorityRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooHigh { priority } => {
-                write!(f, "the user has no permission for priority {priority}")
-            }
-            Self::NoDefault => {
-                f.write_str("no priority is asked for, and the user's group has no default")
-            }
-        }
-    }
-}
-
-impl std::error::Error for PriorityRefusal {}
+use crate::queue::{PriorityAccess, PriorityRefusal};
 
 /// The priority of an application: the one asked for, else the default of the user's group, else
 /// `queue_default`; capped to the cluster's maximum. `groups` are those of the leaf, or none when

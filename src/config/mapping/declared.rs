@@ -38,6 +38,15 @@ impl DeclaredQueues {
         }
     }
 
+    /// Notes a live queue that submissions created, where its parent is known.
+    pub fn note_live(&mut self, queue: &QueueSettings) {
+        let known = |path: &str| self.by_path.contains_key(path);
+        if !known(&queue.path) && queue.parent_path().is_some_and(known) {
+            self.created.insert(queue.path.to_string());
+            self.add(queue.path.to_string(), QueueEntry::of(queue).kind);
+        }
+    }
+
     /// Full paths of all queues, ascending.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.by_path.keys().map(String::as_str)

@@ -12,7 +12,7 @@ use super::running::RunningJob;
 use super::settings::{DriverSettings, RunCounts, RunReport};
 use crate::api::{
     AppSpec, ApplicationId, Event, NodeError, NodeName, NodeReport, NodeSpec, ResourceVector,
-    Restarts, Scheduler,
+    Scheduler,
 };
 use crate::id::Map;
 use crate::simulator::audit::AuditBooks;
@@ -348,16 +348,12 @@ impl Driver<dyn Scheduler + '_> {
             .checked_add(1)
             .expect("a run has fewer than 2^32 jobs");
         let spec = AppSpec {
-            id,
-            user: job.user.clone(),
-            queue: job.queue.clone(),
-            placement_parent: None,
             priority: job.priority,
             master: job.master,
             master_partition: job.partition.clone(),
             partition: job.partition.clone(),
             tags: job.tags.clone(),
-            restarts: Restarts::Never,
+            ..AppSpec::new(id, &job.queue, &job.user)
         };
         self.last_submission_ms = self.now_ms;
         self.counts.placed_by_last_submission = self.counts.placed;

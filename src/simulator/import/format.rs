@@ -138,15 +138,12 @@ impl Format {
 
 /// What is wrong with a file whose first line is none of a format.
 fn of_table(first: &str) -> String {
-    let separated = [';', '\t', '|'].into_iter().find(|sign| {
+    let separated = [';', '|'].into_iter().find(|sign| {
         let line = first.replace(*sign, ",");
         line != first && of_text(&line).is_some()
     });
     match separated {
-        Some(sign) => format!(
-            "the columns are separated by `{}`; separate them by `,`",
-            sign.escape_default()
-        ),
+        Some(sign) => format!("the columns are separated by `{sign}`; separate them by `,`"),
         None => "the format is not recognised; name it".to_owned(),
     }
 }

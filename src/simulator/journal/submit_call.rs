@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ask_lines::{amounts_of, vector};
 use crate::api::{AppSpec, ApplicationId, Restarts};
+use crate::queue::PriorityRefusal;
 
 /// What an application is submitted with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,9 @@ pub struct SubmitCall {
     /// Wished priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
+    /// Why the user may not have the priority of its workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_priority: Option<PriorityRefusal>,
     /// Size of its master.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<Vec<i64>>,
@@ -47,6 +51,7 @@ impl SubmitCall {
             queue: spec.queue.clone(),
             parent: spec.placement_parent.clone(),
             priority: spec.priority,
+            refused_priority: spec.refused_priority,
             master: spec.master.as_ref().map(amounts_of),
             master_label: spec.master_partition.clone(),
             label: spec.partition.clone(),
@@ -64,6 +69,7 @@ impl SubmitCall {
             queue: self.queue.clone(),
             placement_parent: self.parent.clone(),
             priority: self.priority,
+            refused_priority: self.refused_priority,
             master: self.master.as_deref().map(vector),
             master_partition: self.master_label.clone(),
             partition: self.label.clone(),

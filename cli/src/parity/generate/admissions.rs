@@ -19,6 +19,11 @@ pub(super) const APPLICATIONS: [&str; 6] = ["job", "etl", "b", "ann", "x.y", "ne
 const DAEMON: &str = "yarn";
 const ADMINISTRATOR: &str = "adm";
 
+/// Parts of the keys of placement rules, which a refresh draws anew.
+const RULE_KEYS: &[&str] = &[".queue-mappings", ".mapping-rule"];
+/// Parts of the keys of access lists and priorities, which a refresh draws anew.
+const LIST_KEYS: &[&str] = &[".acl_", ".default-application-priority"];
+
 /// A configuration file under construction, and the queues in it.
 pub(super) struct File {
     pub(super) pairs: Vec<(String, String)>,
@@ -34,6 +39,13 @@ impl File {
     pub(super) fn set(&mut self, key: &str, value: &str) {
         self.pairs
             .push((format!("{PREFIX}{key}"), value.to_owned()));
+    }
+
+    /// The same file without the keys that hold one of these.
+    fn without(&mut self, keys: &[&str]) -> &mut Self {
+        self.pairs
+            .retain(|(key, _)| !keys.iter().any(|known| key.contains(known)));
+        self
     }
 
     /// Parents and leaves.
@@ -202,8 +214,13 @@ pub(crate) fn mapping(header: Vec<u16>, lists: &[Vec<u16>]) -> Value {
         site.insert(format!("{key}.username.whitelist"), json!(users));
     }
     let mut out = head("mappings", &file, site, groups(&mut dice));
+    let refreshes = dice.chance(40);
     let submissions = lists.iter().map(|numbers| {
         let mut dice = Dice::new(numbers.clone());
+        if refreshes && dice.chance(6) {
+            placement_rules(file.without(RULE_KEYS), &mut stretched(numbers));
+            return json!({"refresh": file.xml(), "expect": {}});
+        }
         let mut job = json!({
             "user": dice.pick(&USERS), "queue": wanted(&file, &mut dice),
             "name": dice.pick(&APPLICATIONS), "expect": {},
@@ -240,11 +257,26 @@ pub(crate) fn access(header: Vec<u16>, lists: &[Vec<u16>]) -> Value {
         site.insert(key, json!(dice.pick(&["10", "5", "0"])));
     }
     let mut out = head("access", &file, site, groups(&mut dice));
-    let checks = lists
-        .iter()
-        .map(|numbers| question(&file, &mut Dice::new(numbers.clone())));
+    let refreshes = dice.chance(40);
+    let checks = lists.iter().map(|numbers| {
+        let mut dice = Dice::new(numbers.clone());
+        if refreshes && dice.chance(6) {
+            access_lists(file.without(LIST_KEYS), &mut stretched(numbers));
+            return json!({"refresh": file.xml(), "expect": {}});
+        }
+        question(&file, &mut dice)
+    });
     out["checks"] = checks.collect();
     out
+}
+
+/// Dice with numbers enough for a further file.
+fn stretched(numbers: &[u16]) -> Dice {
+    let of = |i: u16| {
+        let number = numbers.get(usize::from(i) % numbers.len().max(1));
+        number.copied().unwrap_or(0) ^ i.wrapping_mul(40_503)
+    };
+    Dice::new((0..300).map(of).collect())
 }
 
 fn question(file: &File, dice: &mut Dice) -> Value {

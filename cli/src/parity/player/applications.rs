@@ -2,7 +2,7 @@
 
 use capsched::api::{
     AppError, AppSpec, AppStage, Ask, AskCall, AskReply, ConstrainedAsk, ContainerChange,
-    ContainerUpdate, Restarts, UpdateKind,
+    ContainerUpdate, UpdateKind,
 };
 use capsched::id::{ApplicationId, ContainerId};
 use capsched::resource::ResourceVector;
@@ -15,9 +15,6 @@ impl Player<'_> {
     pub(super) fn submit(&mut self, submit: &scenario::Submit, out: &mut Answer) {
         let id = ApplicationId::new(submit.app);
         let spec = AppSpec {
-            id,
-            user: submit.user.clone(),
-            queue: submit.queue.clone(),
             placement_parent: submit.placement_parent.clone(),
             priority: submit.priority,
             master: match (&submit.am, submit.unmanaged) {
@@ -27,8 +24,7 @@ impl Player<'_> {
             },
             master_partition: submit.am_label.clone(),
             partition: submit.label.clone(),
-            tags: Vec::new(),
-            restarts: Restarts::Never,
+            ..AppSpec::new(id, &submit.queue, &submit.user)
         };
         match self.engine.submit(&spec) {
             Ok(accepted) => {
@@ -198,7 +194,9 @@ impl Player<'_> {
     }
 
     pub(super) fn move_app(&mut self, app: u32, queue: &str, out: &mut Answer) {
-        match self.engine.move_app(ApplicationId::new(app), queue) {
+        let app = ApplicationId::new(app);
+        self.meant.note_move(&self.engine, app);
+        match self.engine.move_app(app, queue) {
             Ok(()) => {
                 out.insert("moved".into(), json!(true));
             }

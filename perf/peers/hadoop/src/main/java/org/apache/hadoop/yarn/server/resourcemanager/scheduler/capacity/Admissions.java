@@ -127,6 +127,9 @@ final class Admissions {
   }
 
   private ObjectNode answer(JsonNode question) throws Exception {
+    if (question.has("refresh")) {
+      return refresh(question.get("refresh"));
+    }
     UserGroupInformation user =
         UserGroupInformation.createRemoteUser(question.get("user").asText());
     if (question.hasNonNull("real_user")) {
@@ -143,6 +146,21 @@ final class Admissions {
           out.put("allowed", YarnAuthorizationProvider.getInstance(site).isAdmin(user));
       default -> throw new IllegalArgumentException("unknown check " + question);
     }
+    return out;
+  }
+
+  /** Replaces the configuration file. */
+  private ObjectNode refresh(JsonNode xml) {
+    ObjectNode out = JSON.objectNode();
+    around.text(xml);
+    try {
+      scheduler.reinitialize(around.conf, around.context);
+      out.put("accepted", true);
+    } catch (Exception refused) {
+      out.put("accepted", false);
+      out.set("error", Errors.ofConfiguration(refused));
+    }
+    around.events.clear();
     return out;
   }
 

@@ -18,6 +18,7 @@ final class Errors {
       {"is STOPPED", "queue_stopped"},
       {"already has", "max_applications"},
       {"is prohibited. Verify automatic queue mapping", "auto_created_queue_without_mapping"},
+      {"does not have permission to submit/update", "priority_acl"},
   };
   private static final String[][] REQUESTS = {
       {"permission to access all labels", "label_access"},

@@ -73,11 +73,28 @@ public final class Judge {
       }
     } catch (Exception | LinkageError fault) {
       recording.put("fault", fault.toString());
+      recording.put("fault_kind", kind(fault));
       if (traces) {
         fault.printStackTrace();
       }
     }
     return recording;
+  }
+
+  /** The innermost exception, and the method of Hadoop or of the judge that threw it. */
+  private static String kind(Throwable fault) {
+    Throwable first = fault;
+    while (first.getCause() != null && first.getCause() != first) {
+      first = first.getCause();
+    }
+    String name = first.getClass().getSimpleName();
+    for (StackTraceElement frame : first.getStackTrace()) {
+      String of = frame.getClassName();
+      if (of.startsWith("org.apache.hadoop.")) {
+        return name + " in " + of.substring(of.lastIndexOf('.') + 1) + "." + frame.getMethodName();
+      }
+    }
+    return name;
   }
 
   /** The verdict on a configuration file, and what an accepted one comes to. */
