@@ -198,6 +198,12 @@ fn everything_that_a_call_can_say_of_an_application_is_carried_over() {
     };
     assert_eq!(waits(&anew), waits(&live.engine));
     assert_eq!(waits(&anew).len(), 3);
+    // The same is placed next, and nothing of application 1 on the node that it excludes.
+    let placed = next(&mut anew.trial());
+    assert_eq!(placed, next(&mut live.engine.trial()));
+    let of_first = placed.iter().filter(|(number, ..)| *number == 1);
+    let nodes: Vec<&str> = of_first.map(|(_, node, _)| node.as_str()).collect();
+    assert_eq!(nodes, ["n0:0"]);
     // The second attempt follows, and the gang is given up at its own time.
     assert_eq!(anew.start_attempt(app(2)), Ok(2));
     for (engine, end) in [(&mut anew, 60_000), (&mut live.engine, 65_000)] {
