@@ -5,7 +5,7 @@ mod findings;
 mod shown;
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,6 +18,7 @@ use crate::output::{
     MOST_OF_A_KIND, Problem, escaped, line, more_of_a_kind, note, put, put_styled,
 };
 use crate::play::{NodeSource, node_source};
+use crate::printed::takes_colours;
 use crate::reference::ReferenceArg;
 
 use cluster::Tree;
@@ -112,8 +113,7 @@ fn shown(results: &[Checked<'_>], args: &Args) -> String {
 }
 
 fn human_text(results: &[Checked<'_>], args: &Args) -> String {
-    let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let colour = io::stdout().is_terminal() && !no_colour;
+    let colour = takes_colours();
     let mut out = String::new();
     for checked in results {
         if let Ok(report) = &checked.report {

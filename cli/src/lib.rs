@@ -28,6 +28,7 @@ mod output;
 mod pages;
 mod parity;
 mod play;
+mod printed;
 mod recipe;
 mod reference;
 mod replay;

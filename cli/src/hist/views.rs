@@ -1,4 +1,6 @@
 //! Further views of histogram logs: against another run, shares of phases, longest intervals.
+//!
+//! The bar of phases is text: ratatui has no stacked bar, and letters name the parts without colours.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,19 +1,17 @@
-//! Containers that wait over virtual time: a line of characters for each run, and points for JSON.
+//! Containers that wait over virtual time: a sparkline for each run, and points for JSON.
 
 use capsched::simulator::{RunReport, Sample};
 use serde_json::{Value, json};
 
 use super::figures::{grouped, virtual_time};
 use super::outcome::Outcome;
+use crate::printed::sparkline;
 
 /// Columns of a chart.
 const COLUMNS: u64 = 60;
 
 /// Points in JSON.
 const POINTS: u64 = 240;
-
-/// Characters from little to the most of all runs; a blank is nothing.
-const LEVELS: [char; 8] = ['.', ':', '-', '=', '+', '*', '#', '@'];
 
 /// The most that waited in each of so many equal parts of a run, up to a virtual time in ms.
 fn by_part(series: &[Sample], end_ms: u64, parts: u64) -> Vec<u64> {
@@ -55,26 +53,15 @@ pub(super) fn chart(runs: &[Outcome]) -> String {
         return String::new();
     }
     let mut out = format!(
-        "\nContainers pending over {} (`@`: up to {}, each step an eighth of it)\n",
+        "\nContainers pending over {} (full height: {}, steps of an eighth)\n",
         virtual_time(end_ms),
         grouped(most)
     );
     for (run, line) in runs.iter().zip(&lines) {
-        let drawn: String = line.iter().map(|&waiting| level(waiting, most)).collect();
         let name: String = run.name.chars().take(16).collect();
-        out.push_str(&format!("{name:<16} |{drawn}|\n"));
+        out.push_str(&format!("{name:<16} |{}|\n", sparkline(line, most)));
     }
     out
-}
-
-/// The character of an amount, by eighths of the most.
-fn level(waiting: u64, most: u64) -> char {
-    let eighth = u128::from(waiting) * 8;
-    let step = usize::try_from(eighth.div_ceil(u128::from(most.max(1)))).unwrap_or(8);
-    match step {
-        0 => ' ',
-        step => LEVELS[step.min(8) - 1],
-    }
 }
 
 #[cfg(test)]
@@ -95,12 +82,5 @@ mod tests {
         assert_eq!(by_part(&series, 40, 4), [5, 9, 2, 2]);
         assert_eq!(by_part(&series, 41, 1), [9]);
         assert!(by_part(&series, 0, 4).is_empty());
-    }
-
-    #[test]
-    fn levels_are_eighths() {
-        let drawn: String = [0, 1, 8, 9, 63, 64].map(|n| level(n, 64)).iter().collect();
-        assert_eq!(drawn, " ..:@@");
-        assert_eq!(level(1, 1), '@');
     }
 }

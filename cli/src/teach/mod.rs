@@ -12,7 +12,6 @@ mod svg;
 mod terminal;
 
 use std::fs;
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -21,6 +20,7 @@ use anyhow::{Context, Result, bail};
 use chart::Lesson;
 
 use crate::output;
+use crate::printed::takes_colours;
 
 /// The examples.
 #[derive(Debug, clap::Subcommand)]
@@ -84,9 +84,7 @@ pub(crate) fn run(example: &Example) -> Result<ExitCode> {
     let text = if args.json {
         json(&lesson)?
     } else {
-        let colour = io::stdout().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let mut text = terminal::draw(&lesson, colour);
+        let mut text = terminal::draw(&lesson, takes_colours());
         for (path, _) in &files {
             text.push_str(&format!("written: {}\n", path.display()));
         }

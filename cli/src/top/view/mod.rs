@@ -7,7 +7,6 @@ use anyhow::Result;
 use ratatui::Frame;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use ratatui::buffer::Cell;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
@@ -17,6 +16,7 @@ use super::model::{Model, Tab};
 use crate::moments::Moment;
 use crate::output::escaped;
 use crate::play::{grouped, virtual_time};
+use crate::printed::{is_plain, sparkline, text};
 
 /// Columns and rows of a printed picture.
 const PRINTED: (u16, u16) = (80, 24);
@@ -26,11 +26,6 @@ const SIDE: u16 = 28;
 
 /// Spans of the sparkline.
 const RATES: usize = 6;
-
-/// Heights of a sparkline, lowest first.
-const HEIGHTS: [char; 8] = [
-    '\u{2581}', '\u{2582}', '\u{2583}', '\u{2584}', '\u{2585}', '\u{2586}', '\u{2587}', '\u{2588}',
-];
 
 const KEYS: &str = " [q]ueues [a]pps [n]odes [e]vents [s]cheduler  / filter  Enter why  ? help";
 
@@ -97,14 +92,7 @@ pub(super) fn picture(model: &Model<'_>) -> Result<String> {
     let (width, height) = PRINTED;
     let mut terminal = Terminal::new(TestBackend::new(width, height))?;
     terminal.draw(|frame| draw(frame, model))?;
-    let buffer = terminal.backend().buffer();
-    let mut out = String::new();
-    for row in buffer.content.chunks(usize::from(width)) {
-        let line: String = row.iter().map(Cell::symbol).collect();
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    Ok(out)
+    Ok(text(terminal.backend().buffer(), false))
 }
 
 fn boxed(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_>>) {
@@ -148,24 +136,14 @@ fn figures(model: &Model<'_>, now: &Moment) -> [String; 4] {
         .checked_div(tried)
         .unwrap_or(0);
     let time = virtual_time(model.now_ms());
-    let rates = sparkline(&model.rates(RATES));
+    let rates = model.rates(RATES);
+    let rates = sparkline(&rates, rates.iter().copied().max().unwrap_or(0));
     [
         format!("{time} of {}{more}", virtual_time(last_ms)),
         plays,
         format!("placed {} {rates}", grouped(tally.placed)),
         format!("conflicts {}.{} %", permille / 10, permille % 10),
     ]
-}
-
-/// Small bars, the largest as high as a line.
-fn sparkline(values: &[u64]) -> String {
-    let most = values.iter().copied().max().unwrap_or(0).max(1);
-    let steps = u64::try_from(HEIGHTS.len() - 1).unwrap_or(0);
-    let bar = |value: &u64| {
-        let height = value.saturating_mul(steps).div_ceil(most);
-        HEIGHTS[usize::try_from(height).unwrap_or(0)]
-    };
-    values.iter().map(bar).collect()
 }
 
 fn foot(model: &Model<'_>) -> String {
@@ -222,7 +200,7 @@ fn row_style(selected: bool) -> Style {
 
 /// A colour, unless the environment asks for none.
 fn coloured(colour: Color) -> Style {
-    if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+    if is_plain() {
         Style::new()
     } else {
         Style::new().fg(colour)

@@ -1,4 +1,6 @@
 //! The tree of queues with bars, and what waits by reason.
+//!
+//! A bar is text: it has a stroke at the guarantee, which no gauge of ratatui has.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

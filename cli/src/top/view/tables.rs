@@ -1,4 +1,6 @@
 //! Applications, nodes, events, figures of the scheduler, and the answer about an application.
+//!
+//! Bars of tables are text: a bar of ratatui fills an area and cannot stand between the columns of a line.
 
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
