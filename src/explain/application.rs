@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::finding::Finding;
 use super::key::KeyExplanation;
-use super::order::{Position, position};
+use super::order::Position;
 use super::waiting::WaitExplainer;
 use crate::id::{AppSlot, ApplicationId};
 use crate::queue::AppStage;
@@ -81,7 +81,7 @@ pub fn explain(explainer: &mut WaitExplainer<'_>, app: AppSlot) -> Option<Explan
         priority: row.priority,
         stage: row.stage,
         keys,
-        position: position(state, app),
+        position: explainer.position(app),
         preemption: explainer.verdict(row.id).cloned(),
     })
 }

@@ -1,10 +1,9 @@
 //! The figures behind a reason: dimension, limit, used, asked, the queue that binds, who holds most.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
+use super::holders::{HolderScope, Holders};
 use crate::id::{AppSlot, ApplicationId, PartitionId, QueueSlot};
-use crate::queue::App;
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -100,53 +99,27 @@ impl Evidence {
         self
     }
 
-    /// The same with the largest of some applications, by what they hold of the dimension.
+    /// The same with the largest holders of the dimension in a scope.
     pub(super) fn held_by(
         self,
-        state: &State,
+        holders: &mut Holders<'_>,
         partition: PartitionId,
-        among: impl Fn(AppSlot) -> bool,
+        scope: HolderScope,
     ) -> Self {
-        self.held_as(state, among, |app| {
-            let part = app.part(partition);
-            part.used.get() + part.reserved.get()
-        })
+        self.held_without(holders, (scope, partition), None)
     }
 
-    /// The same with the largest of some applications, by how much of the dimension counts as held by them.
-    pub(super) fn held_as(
+    /// The same without one application.
+    pub(super) fn held_without(
         mut self,
-        state: &State,
-        among: impl Fn(AppSlot) -> bool,
-        held_of: impl Fn(&App) -> ResourceVector,
+        holders: &mut Holders<'_>,
+        (scope, partition): (HolderScope, PartitionId),
+        without: Option<AppSlot>,
     ) -> Self {
-        let types = &state.settings.resource_types;
+        let types = &holders.state().settings.resource_types;
         let named = |name: &Arc<str>| types.iter().position(|known| known == name);
         let index = self.dimension.as_ref().and_then(named).unwrap_or(0);
-        let mut held: Vec<(i64, AppSlot)> = (0..state.apps.len())
-            .map(AppSlot::at)
-            .filter(|&app| !state.apps[app].stage.is_over() && among(app))
-            .map(|app| (held_of(&state.apps[app])[index], app))
-            .filter(|(amount, _)| *amount > 0)
-            .collect();
-        held.sort_by_key(|(amount, app)| (Reverse(*amount), state.apps[*app].id));
-        let holder = |(amount, app): (i64, AppSlot)| {
-            let row = &state.apps[app];
-            Holder {
-                app: row.id,
-                user: Arc::clone(&row.submission.user_name),
-                queue: Arc::clone(&state.queues[row.leaf].settings.path),
-                amount,
-            }
-        };
-        self.holders = held.into_iter().take(HOLDERS).map(holder).collect();
+        self.holders = holders.largest((scope, partition, index), without);
         self
     }
-}
-
-/// Whether an application is in a queue or below it.
-pub(super) fn is_below(state: &State, app: AppSlot, queue: QueueSlot) -> bool {
-    state
-        .chain(state.apps[app].leaf)
-        .any(|above| above == queue)
 }

@@ -10,6 +10,7 @@ mod application;
 mod evidence;
 mod finding;
 mod gang;
+mod holders;
 mod key;
 mod node_check;
 mod nodes;

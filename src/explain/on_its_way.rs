@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use super::evidence::{Evidence, HOLDERS, Holder};
 use super::finding::Finding;
+use super::holders::Holders;
 use super::reason::Reason;
 use super::waiting::WaitExplainer;
 use crate::id::{AppSlot, ApplicationId};
 use crate::queue::KeyAsks;
 use crate::rescheduler::{AppVerdict, WhyNot};
 use crate::resource::ResourceVector;
-use crate::snapshot::State;
 
 impl WaitExplainer<'_> {
     /// What is under way for a key: a reservation, or containers that others give back.
     pub(super) fn on_its_way(
-        &self,
+        &mut self,
         app: AppSlot,
         asks: &KeyAsks,
         size: &ResourceVector,
@@ -37,7 +37,7 @@ impl WaitExplainer<'_> {
                 found
             });
         }
-        let verdict = self.verdict(state.apps[app].id)?;
+        let verdict = self.verdict(state.apps[app].id)?.clone();
         let (n, from) = (verdict.containers.len(), verdict.queues.join(", "));
         let detail = match verdict.reason {
             WhyNot::AwaitingDeadline => format!("{n} containers of {from} are asked back"),
@@ -45,18 +45,19 @@ impl WaitExplainer<'_> {
             _ => return None,
         };
         let found = Finding::new(Reason::PreemptionInProgress, detail);
-        Some(found.shown_by(victims(state, verdict)))
+        Some(found.shown_by(victims(self.holders(), &verdict)))
     }
 }
 
 /// How many containers preemption takes, and of whom.
-fn victims(state: &State, verdict: &AppVerdict) -> Evidence {
+fn victims(known: &mut Holders<'_>, verdict: &AppVerdict) -> Evidence {
+    let state = known.state();
     let mut by_app: BTreeMap<ApplicationId, i64> = BTreeMap::new();
     for of in &verdict.containers {
         *by_app.entry(of.container.app).or_default() += 1;
     }
     let holder = |(app, amount): (ApplicationId, i64)| {
-        let row = state.apps.iter().find(|row| row.id == app)?;
+        let row = &state.apps[known.slot(app)?];
         Some(Holder {
             app,
             user: Arc::clone(&row.submission.user_name),

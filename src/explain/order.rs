@@ -1,8 +1,10 @@
 //! The position of an application among those of its queue.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::id::{AppSlot, ApplicationId};
+use crate::id::{AppSlot, ApplicationId, Map, QueueSlot};
 use crate::policy::{compare_waiting, resorted};
 use crate::queue::{AppOrder, AppStage};
 use crate::snapshot::State;
@@ -11,7 +13,7 @@ use crate::snapshot::State;
 const AHEAD: usize = 5;
 
 /// Which list of its queue an application stands in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderList {
     /// Applications that may be served.
     Active,
@@ -22,6 +24,16 @@ pub enum OrderList {
 }
 
 impl OrderList {
+    /// The list of the applications in a stage; nothing for those that wait for nothing.
+    pub(super) const fn of(stage: AppStage) -> Option<Self> {
+        match stage {
+            AppStage::Active => Some(Self::Active),
+            AppStage::Waiting => Some(Self::Waiting),
+            AppStage::Parked => Some(Self::Parked),
+            AppStage::Between | AppStage::Done | AppStage::Gone => None,
+        }
+    }
+
     /// The name in output.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -52,45 +64,75 @@ pub struct Position {
     pub queue: Arc<str>,
 }
 
-/// The position of an application; nothing when it is over or wants nothing.
-///
-/// Cost: a look at the applications of the leaf, sorted anew where the leaf is fair.
-pub(super) fn position(state: &State, app: AppSlot) -> Option<Position> {
-    let row = &state.apps[app];
-    let queue = &state.queues[row.leaf];
-    let leaf = queue.as_leaf();
-    let (list, among) = match row.stage {
-        AppStage::Between | AppStage::Done | AppStage::Gone => return None,
-        AppStage::Active => {
-            let order = resorted(state, row.leaf).unwrap_or_else(|| leaf.active.clone());
-            let asks = |app: &AppSlot| state.apps[*app].asking;
-            (OrderList::Active, order.into_iter().filter(asks).collect())
+/// One list of a leaf in its order: the applications that want something.
+#[derive(Debug)]
+pub(super) struct ListOrder {
+    list: OrderList,
+    fair: bool,
+    queue: Arc<str>,
+    among: Vec<AppSlot>,
+    places: Map<AppSlot, usize>,
+    /// Places of the applications of each priority, in order.
+    by_priority: BTreeMap<i32, Vec<usize>>,
+}
+
+impl ListOrder {
+    /// Cost: a look at the applications of the leaf, sorted anew unless the leaf keeps them sorted.
+    pub(super) fn of(state: &State, leaf: QueueSlot, list: OrderList) -> Self {
+        let queue = &state.queues[leaf];
+        let lists = queue.as_leaf();
+        let among: Vec<AppSlot> = match list {
+            OrderList::Active => {
+                let order = resorted(state, leaf).unwrap_or_else(|| lists.active.clone());
+                let asks = |app: &AppSlot| state.apps[*app].asking;
+                order.into_iter().filter(asks).collect()
+            }
+            OrderList::Waiting => by_priority(state, &lists.waiting),
+            OrderList::Parked => {
+                let mut parked = lists.parked.clone();
+                parked.sort_by_key(|&app| state.apps[app].start);
+                parked
+            }
+        };
+        let mut by_priority: BTreeMap<i32, Vec<usize>> = BTreeMap::new();
+        for (at, &app) in among.iter().enumerate() {
+            let of_priority = by_priority.entry(state.apps[app].priority);
+            of_priority.or_default().push(at);
         }
-        AppStage::Waiting => (OrderList::Waiting, by_priority(state, &leaf.waiting)),
-        AppStage::Parked => {
-            let mut parked = leaf.parked.clone();
-            parked.sort_by_key(|&app| state.apps[app].start);
-            (OrderList::Parked, parked)
+        let fair = matches!(queue.settings.leaf.app_order, AppOrder::Fair { .. });
+        Self {
+            list,
+            fair: fair && list == OrderList::Active,
+            queue: Arc::clone(&queue.settings.path),
+            places: among
+                .iter()
+                .enumerate()
+                .map(|(at, &app)| (app, at))
+                .collect(),
+            among,
+            by_priority,
         }
-    };
-    let among: Vec<AppSlot> = among;
-    let at = among.iter().position(|&other| other == app)?;
-    let ahead = &among[..at];
-    let higher = |other: &&AppSlot| state.apps[**other].priority > row.priority;
-    let fair = matches!(queue.settings.leaf.app_order, AppOrder::Fair { .. });
-    Some(Position {
-        list,
-        fair: fair && list == OrderList::Active,
-        place: at + 1,
-        of: among.len(),
-        higher: ahead.iter().filter(higher).count(),
-        ahead: ahead
-            .iter()
-            .take(AHEAD)
-            .map(|&other| state.apps[other].id)
-            .collect(),
-        queue: Arc::clone(&queue.settings.path),
-    })
+    }
+
+    /// The position of an application; nothing when it is not in the list.
+    ///
+    /// Cost: a search among the applications of each higher priority.
+    pub(super) fn position(&self, state: &State, app: AppSlot) -> Option<Position> {
+        let at = *self.places.get(&app)?;
+        let above = (Bound::Excluded(state.apps[app].priority), Bound::Unbounded);
+        let higher = self.by_priority.range(above);
+        let higher = higher.map(|(_, places)| places.partition_point(|&place| place < at));
+        let ahead = self.among[..at].iter().take(AHEAD);
+        Some(Position {
+            list: self.list,
+            fair: self.fair,
+            place: at + 1,
+            of: self.among.len(),
+            higher: higher.sum(),
+            ahead: ahead.map(|&other| state.apps[other].id).collect(),
+            queue: Arc::clone(&self.queue),
+        })
+    }
 }
 
 fn by_priority(state: &State, apps: &[AppSlot]) -> Vec<AppSlot> {

@@ -1,19 +1,21 @@
 //! Limits that stop an application: for masters, of queues, of users.
 
-use super::evidence::{Evidence, is_below};
+use super::evidence::Evidence;
 use super::finding::{Finding, amounts};
+use super::holders::{HolderScope, Holders};
 use super::reason::Reason;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::policy::{
     Limits, child_limit, compute_user_limit, passes_maximum, user_master_limits, user_value,
 };
-use crate::queue::{App, AppStage, Exclusivity, LimitKind};
+use crate::queue::{App, Exclusivity, LimitKind};
 use crate::resource::{MAX_TYPES, ResourceVector};
 use crate::snapshot::State;
 
 /// Why an application waits for room for its master.
 // As AbstractLeafQueue.activateApplications.
-pub(super) fn of_master(state: &State, app: &App) -> Finding {
+pub(super) fn of_master(holders: &mut Holders<'_>, app: &App) -> Finding {
+    let state = holders.state();
     let types = &state.settings.resource_types;
     let (partition, size) = (app.master_partition, app.master_use());
     let queue = &state.queues[app.leaf];
@@ -34,7 +36,12 @@ pub(super) fn of_master(state: &State, app: &App) -> Finding {
         let whose = format!("in {path}");
         return Finding::new(Reason::AmLimitQueue, said(&whose, &used, &limit))
             .by_queue_setting(path, "maximum-am-resource-percent")
-            .shown_by(masters(state, app, (&limit, &used), false));
+            .shown_by(masters(
+                holders,
+                app,
+                (&limit, &used),
+                HolderScope::Masters(app.leaf),
+            ));
     }
     let user = &state.users[app.user];
     let (_, limit) = user_master_limits(state, app.leaf, partition, user.weight);
@@ -43,7 +50,12 @@ pub(super) fn of_master(state: &State, app: &App) -> Finding {
         let whose = format!("of user {} in {path}", user.name);
         return Finding::new(Reason::AmLimitUser, said(&whose, &used, &limit))
             .by_queue_setting(path, "user-limit-factor")
-            .shown_by(masters(state, app, (&limit, &used), true));
+            .shown_by(masters(
+                holders,
+                app,
+                (&limit, &used),
+                HolderScope::MastersOf(app.user),
+            ));
     }
     let detail = format!("the next change in {path} activates it");
     Finding::new(Reason::NotYetEvaluated, detail)
@@ -52,20 +64,15 @@ pub(super) fn of_master(state: &State, app: &App) -> Finding {
 /// The figures of a limit for masters, and whose masters hold most in the leaf or of the user. Other containers do not
 /// count.
 fn masters(
-    state: &State,
+    holders: &mut Holders<'_>,
     app: &App,
     (limit, used): (&ResourceVector, &ResourceVector),
-    of_user: bool,
+    scope: HolderScope,
 ) -> Evidence {
-    let among = |other| {
-        let row = &state.apps[other];
-        let same = !of_user || row.user == app.user;
-        let counted = row.leaf == app.leaf && row.stage == AppStage::Active;
-        counted && row.master_partition == app.master_partition && same
-    };
+    let state = holders.state();
     Evidence::of_limit(state, (limit, used, &app.master_use()))
         .binding(state, app.leaf)
-        .held_as(state, among, App::master_use)
+        .held_by(holders, app.master_partition, scope)
 }
 
 /// The queue above an application whose maximum is smaller than one container.
@@ -106,11 +113,12 @@ fn maximum_setting(state: &State, partition: PartitionId) -> String {
 /// The queue above an application that leaves no room for one more container; nothing where only
 /// the whole cluster does.
 pub(super) fn of_queues(
-    state: &State,
+    holders: &mut Holders<'_>,
     app: &App,
     partition: PartitionId,
     size: &ResourceVector,
 ) -> Option<Finding> {
+    let state = holders.state();
     let mut path: Vec<QueueSlot> = state.chain(app.leaf).collect();
     path.reverse();
     let held = given_up(state, app, partition);
@@ -120,7 +128,7 @@ pub(super) fn of_queues(
     for (index, &queue) in path.iter().enumerate() {
         let passes = passes_maximum(state, queue, partition, &mut limits, &held, respect);
         if !passes && queue != State::ROOT {
-            return at_maximum(state, app.leaf, queue, partition, size);
+            return at_maximum(holders, app.leaf, queue, partition, size);
         }
         if !passes {
             cluster_full = true;
@@ -138,20 +146,21 @@ pub(super) fn of_queues(
     let is_bound = |queue: QueueSlot| has_maximum(state, queue, partition);
     let mut below_root = path.iter().skip(1).copied();
     match below_root.find(|&queue| is_full(queue) && is_bound(queue)) {
-        Some(queue) => at_maximum(state, app.leaf, queue, partition, size),
+        Some(queue) => at_maximum(holders, app.leaf, queue, partition, size),
         None if cluster_full || is_full(State::ROOT) => None,
-        None => Some(no_headroom(state, app.leaf, partition, (&room, size))),
+        None => Some(no_headroom(holders, app.leaf, partition, (&room, size))),
     }
 }
 
 /// That the queues use so much of the partition that one more container exceeds it, though a node has room.
 /// Reservations count as use; so does what runs on nodes that became smaller.
 pub(super) fn of_root(
-    state: &State,
+    holders: &mut Holders<'_>,
     app: &App,
     partition: PartitionId,
     size: &ResourceVector,
 ) -> Option<Finding> {
+    let state = holders.state();
     let (root, held) = (State::ROOT, given_up(state, app, partition));
     let total = state.total(partition);
     let mut limits: Limits<MAX_TYPES> = Limits::new(total);
@@ -178,12 +187,14 @@ pub(super) fn of_root(
         amounts(&total, types),
         amounts(size, types)
     );
-    let holds = |other: AppSlot| {
-        reserved.is_none() || !state.apps[other].part(partition).reserved.get().is_none()
+    let scope = if reserved.is_none() {
+        HolderScope::All
+    } else {
+        HolderScope::Reserving
     };
     let shown = Evidence::of_limit(state, (&total, &used, size))
         .binding(state, root)
-        .held_by(state, partition, holds);
+        .held_by(holders, partition, scope);
     Some(Finding::new(reason, detail).shown_by(shown))
 }
 
@@ -218,11 +229,12 @@ fn leaves_no_room(
 /// That the queues above a leaf leave less than one container, though each alone has room: with
 /// several types the smallest of their maxima counts as a whole.
 fn no_headroom(
-    state: &State,
+    holders: &mut Holders<'_>,
     leaf: QueueSlot,
     partition: PartitionId,
     (room, size): (&ResourceVector, &ResourceVector),
 ) -> Finding {
+    let state = holders.state();
     let types = &state.settings.resource_types;
     let path = &state.queues[leaf].settings.path;
     let detail = format!(
@@ -234,7 +246,7 @@ fn no_headroom(
     let used = state.queues[leaf].part(partition).used.get();
     let shown = Evidence::of_limit(state, (&(used + *room), &used, size))
         .binding(state, parent)
-        .held_by(state, partition, |app| is_below(state, app, parent));
+        .held_by(holders, partition, HolderScope::Queue(parent));
     let path = &state.queues[parent].settings.path;
     Finding::new(Reason::ParentHeadroom, detail)
         .by_queue_setting(path, &maximum_setting(state, partition))
@@ -244,12 +256,13 @@ fn no_headroom(
 /// That a queue is at its maximum; root is at it when the cluster is full, which is no quota. Where
 /// siblings below the queue use a part of it, they hold the headroom of the leaf.
 fn at_maximum(
-    state: &State,
+    holders: &mut Holders<'_>,
     leaf: QueueSlot,
     slot: QueueSlot,
     partition: PartitionId,
     size: &ResourceVector,
 ) -> Option<Finding> {
+    let state = holders.state();
     if slot == State::ROOT {
         return None;
     }
@@ -265,7 +278,7 @@ fn at_maximum(
     let setting = maximum_setting(state, partition);
     let shown = Evidence::of_limit(state, (&part.limit.get(), &part.used.get(), size))
         .binding(state, slot)
-        .held_by(state, partition, |app| is_below(state, app, slot));
+        .held_by(holders, partition, HolderScope::Queue(slot));
     let own = state.chain(leaf).take_while(|&queue| queue != slot).last();
     let own = own.map(|child| state.queues[child].part(partition).used.get());
     let shared = own.is_some_and(|own| own != part.used.get());
@@ -281,11 +294,12 @@ fn at_maximum(
 /// That the user of an application has more than the user limit.
 // As AbstractLeafQueue.canAssignToUser: what the user has now is compared, not what is asked.
 pub(super) fn of_user(
-    state: &State,
+    holders: &mut Holders<'_>,
     slot: AppSlot,
     partition: PartitionId,
     size: &ResourceVector,
 ) -> Option<Finding> {
+    let state = holders.state();
     let app = &state.apps[slot];
     let user = &state.users[app.user];
     let common: ResourceVector = compute_user_limit(state, app.leaf, partition, LimitKind::Respect);
@@ -310,23 +324,20 @@ pub(super) fn of_user(
         amounts(&used, types),
         amounts(&limit, types)
     );
-    let of_user = |other: AppSlot| state.apps[other].user == app.user;
     let shown = Evidence::of_limit(state, (&limit, &used, size))
         .binding(state, app.leaf)
-        .held_by(state, partition, of_user);
+        .held_by(holders, partition, HolderScope::User(app.user));
     let found = Finding::new(Reason::UserLimit, detail).by_queue_setting(path, "user-limit-factor");
     Some(found.shown_by(shown))
 }
 
 /// Why an application is parked by a limit of parallel applications: of its user, or of a queue.
 // As CSMaxRunningAppsEnforcer.checkRunnabilityWithUpdate.
-pub(super) fn of_parallel(state: &State, app: &App) -> Finding {
+pub(super) fn of_parallel(holders: &mut Holders<'_>, app: &App) -> Finding {
+    let state = holders.state();
     let name = &app.submission.user_name;
     let limits = &state.settings.user_parallel;
-    let runs = |other: &&App| {
-        !other.stage.is_over() && other.runnable && other.submission.user_name == *name
-    };
-    let running = state.apps.iter().filter(runs).count();
+    let running = holders.runnable(name);
     let (running, limit) = (i32::try_from(running).unwrap_or(i32::MAX), limits.of(name));
     if running >= limit {
         let key = if limits.by_user.contains_key(&**name) {

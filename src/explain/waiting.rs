@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::evidence::Evidence;
 use super::finding::{Finding, Waiting, amounts};
 use super::gang::{self, GangOfApp};
+use super::holders::{HolderScope, Holders};
 use super::key::KeyExplanation;
 use super::nodes::{Offer, is_particular, offer};
 use super::opportunistic;
-use super::order::{Position, position};
+use super::order::{ListOrder, OrderList, Position};
 use super::quota::{never_within, of_master, of_parallel, of_queues, of_root, of_user};
 use super::reason::Reason;
-use crate::id::{AppSlot, ApplicationId, Map, NameId, PartitionId};
+use crate::id::{AppSlot, ApplicationId, Map, NameId, PartitionId, QueueSlot};
 use crate::queue::{AppStage, KeyAsks, SchedulerSettings, WaitingOpportunistic};
 use crate::rescheduler::AppVerdict;
 use crate::resource::ResourceVector;
@@ -30,12 +31,45 @@ pub struct UnderWay {
     pub opportunistic: Vec<WaitingOpportunistic>,
 }
 
-/// Explains the applications of one state. What all nodes offer to a size is looked up once.
+/// Explains the applications of one state. What all nodes offer to a size is looked up once; so are the largest holders
+/// of each limit and the order of each list of applications.
 #[derive(Debug)]
 pub struct WaitExplainer<'a> {
     state: &'a State,
     offers: Map<(PartitionId, ResourceVector), Offer>,
+    holders: Holders<'a>,
+    orders: Map<(QueueSlot, OrderList), ListOrder>,
     under_way: UnderWay,
+    /// Where each application stands in the lists of what is under way.
+    places: UnderWayPlaces,
+}
+
+/// Indices into the lists of [`UnderWay`], by application.
+#[derive(Debug, Default)]
+struct UnderWayPlaces {
+    verdicts: Map<ApplicationId, usize>,
+    gangs: Map<AppSlot, Vec<usize>>,
+    opportunistic: Map<AppSlot, Vec<usize>>,
+}
+
+impl UnderWayPlaces {
+    fn of(under_way: &UnderWay) -> Self {
+        let mut places = Self::default();
+        for (at, verdict) in under_way.preemption.iter().enumerate() {
+            places.verdicts.entry(verdict.app).or_insert(at);
+        }
+        for (at, gang) in under_way.gangs.iter().enumerate() {
+            places.gangs.entry(gang.app).or_default().push(at);
+        }
+        for (at, waiting) in under_way.opportunistic.iter().enumerate() {
+            places
+                .opportunistic
+                .entry(waiting.app)
+                .or_default()
+                .push(at);
+        }
+        places
+    }
 }
 
 impl<'a> WaitExplainer<'a> {
@@ -45,13 +79,17 @@ impl<'a> WaitExplainer<'a> {
         Self {
             state,
             offers: Map::default(),
+            holders: Holders::new(state),
+            orders: Map::default(),
             under_way: UnderWay::default(),
+            places: UnderWayPlaces::default(),
         }
     }
 
     /// The same with what is under way.
     #[must_use]
     pub fn with(mut self, under_way: UnderWay) -> Self {
+        self.places = UnderWayPlaces::of(&under_way);
         self.under_way = under_way;
         self
     }
@@ -63,10 +101,25 @@ impl<'a> WaitExplainer<'a> {
 
     /// What preemption does for an application, where that is known.
     pub(super) fn verdict(&self, app: ApplicationId) -> Option<&AppVerdict> {
-        self.under_way
-            .preemption
-            .iter()
-            .find(|verdict| verdict.app == app)
+        let at = self.places.verdicts.get(&app)?;
+        self.under_way.preemption.get(*at)
+    }
+
+    /// What explanations of the state share about holders.
+    pub(super) const fn holders(&mut self) -> &mut Holders<'a> {
+        &mut self.holders
+    }
+
+    /// The place of an application in its list; nothing when it is over or wants nothing.
+    ///
+    /// Cost: a look at the applications of the leaf the first time, then at the priorities among them.
+    pub(super) fn position(&mut self, app: AppSlot) -> Option<Position> {
+        let state = self.state;
+        let row = &state.apps[app];
+        let list = OrderList::of(row.stage)?;
+        let order = self.orders.entry((row.leaf, list));
+        let order = order.or_insert_with(|| ListOrder::of(state, row.leaf, list));
+        order.position(state, app)
     }
 
     /// What an application waits for and why, by key; empty when it waits for nothing.
@@ -91,17 +144,19 @@ impl<'a> WaitExplainer<'a> {
             AppStage::Parked | AppStage::Waiting => vec![self.not_active(app)],
             AppStage::Active => self.active(app, all),
         };
-        let waiting = self.under_way.opportunistic.iter();
-        let waiting = waiting.filter(|waiting| waiting.app == app);
-        keys.extend(waiting.map(|waiting| opportunistic::explained(self.state, waiting)));
+        for &at in self.places.opportunistic.get(&app).into_iter().flatten() {
+            let waiting = &self.under_way.opportunistic[at];
+            keys.push(opportunistic::explained(self.state, waiting));
+        }
         keys
     }
 
     /// Why an application may not be served yet.
     fn not_active(&mut self, app: AppSlot) -> KeyExplanation {
-        let row = &self.state.apps[app];
+        let state = self.state;
+        let row = &state.apps[app];
         let finding = match row.stage {
-            AppStage::Parked => of_parallel(self.state, row),
+            AppStage::Parked => of_parallel(&mut self.holders, row),
             _ => self.pending(app),
         };
         let mut containers: u64 = row.keys.iter().map(outstanding).sum();
@@ -121,11 +176,12 @@ impl<'a> WaitExplainer<'a> {
     }
 
     fn pending(&mut self, app: AppSlot) -> Finding {
-        let row = &self.state.apps[app];
+        let state = self.state;
+        let row = &state.apps[app];
         let size = row.submission.master_size;
         let asks = row.keys.first().filter(|_| row.waits_for_master());
         let never = asks.and_then(|asks| self.never(app, asks, row.master_partition, &size));
-        never.unwrap_or_else(|| of_master(self.state, row))
+        never.unwrap_or_else(|| of_master(&mut self.holders, row))
     }
 
     fn active(&mut self, app: AppSlot, all: bool) -> Vec<KeyExplanation> {
@@ -143,8 +199,9 @@ impl<'a> WaitExplainer<'a> {
                 })
             })
             .collect();
-        let gangs = self.under_way.gangs.iter().filter(|gang| gang.app == app);
-        keys.extend(gangs.map(|waiting| gang::explained(state, waiting)));
+        for &at in self.places.gangs.get(&app).into_iter().flatten() {
+            keys.push(gang::explained(state, &self.under_way.gangs[at]));
+        }
         keys
     }
 
@@ -161,9 +218,10 @@ impl<'a> WaitExplainer<'a> {
             return vec![never];
         }
         let row = &state.apps[app];
-        let mut found: Vec<Finding> = of_queues(state, row, partition, size).into_iter().collect();
+        let of_queues = of_queues(&mut self.holders, row, partition, size);
+        let mut found: Vec<Finding> = of_queues.into_iter().collect();
         if all || found.is_empty() {
-            found.extend(of_user(state, app, partition, size));
+            found.extend(of_user(&mut self.holders, app, partition, size));
         }
         if all || found.is_empty() {
             let bound = !found.is_empty();
@@ -241,7 +299,8 @@ impl<'a> WaitExplainer<'a> {
     fn placement(&mut self, app: AppSlot, asks: &KeyAsks, size: &ResourceVector) -> Vec<Finding> {
         let offer = self.offer(app, asks, asks.partition, size);
         if offer.open > 0 && asks.reserved.is_empty() {
-            let full = of_root(self.state, &self.state.apps[app], asks.partition, size);
+            let row = &self.state.apps[app];
+            let full = of_root(&mut self.holders, row, asks.partition, size);
             return vec![full.unwrap_or_else(|| self.fits(app, &offer))];
         }
         let stopped = self.stopped(app, asks.partition, &offer, size);
@@ -254,7 +313,7 @@ impl<'a> WaitExplainer<'a> {
 
     /// Why no node takes a container.
     fn stopped(
-        &self,
+        &mut self,
         app: AppSlot,
         partition: PartitionId,
         offer: &Offer,
@@ -299,7 +358,7 @@ impl<'a> WaitExplainer<'a> {
     }
 
     fn no_room(
-        &self,
+        &mut self,
         app: AppSlot,
         partition: PartitionId,
         offer: &Offer,
@@ -315,15 +374,16 @@ impl<'a> WaitExplainer<'a> {
         let detail = room(offer, size, fits, types);
         let total = state.total(partition);
         let shown = Evidence::of_limit(state, (&total, &(total - offer.free), size));
-        let of_partition = |other: AppSlot| other != app;
+        let short = self.short_of(offer).short;
+        let others = (HolderScope::All, partition);
         Finding::new(reason, detail).shown_by(Evidence {
-            short: self.short_of(offer).short,
-            ..shown.held_by(state, partition, of_partition)
+            short,
+            ..shown.held_without(&mut self.holders, others, Some(app))
         })
     }
 
     /// Why a container that fits on an open node within all limits was not placed.
-    fn fits(&self, app: AppSlot, offer: &Offer) -> Finding {
+    fn fits(&mut self, app: AppSlot, offer: &Offer) -> Finding {
         let settings = &self.state.settings;
         let open = offer.open;
         if offer.any_reserved > 0
@@ -337,7 +397,7 @@ impl<'a> WaitExplainer<'a> {
             return Finding::new(Reason::NodesReserved, detail).by_setting(setting);
         }
         let row = &self.state.apps[app];
-        if let Some(found) = position(self.state, app).and_then(|position| behind(&position)) {
+        if let Some(found) = self.position(app).and_then(|position| behind(&position)) {
             return found;
         }
         if let Some(&times) = self.under_way.refused.get(&row.id) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use capsched::api::{
     AppSpec, AppStage, Ask, AskCall, Engine, ModeKind, NodeSpec, Reason, Scheduler as _, Stepped,
-    explain_all, waiting,
+    explain, explain_all, waiting,
 };
 use capsched::simulator::{Random, fitted_to};
 
@@ -50,6 +50,11 @@ fn check(cluster: &Cluster, seen: &mut BTreeMap<Reason, usize>) {
     }
     let pure = explain_all(ledger, cluster.engine.under_way());
     assert_eq!(pure, found);
+    // What explanations of one state share changes none of them.
+    for why in &found {
+        let alone = explain(ledger, why.app, cluster.engine.under_way());
+        assert_eq!(alone.as_ref(), Some(why));
+    }
 }
 
 fn step(cluster: &mut Cluster, random: &mut Random, next: &mut u32) {
