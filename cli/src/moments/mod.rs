@@ -24,7 +24,7 @@ pub(crate) const APPS: usize = 2_000;
 pub(crate) const NODES: usize = 5_000;
 
 /// Most moments that are kept; with more, every second one goes.
-const MOMENTS: usize = 256;
+const MOMENTS: u64 = 256;
 
 /// Most notes that are kept.
 const NOTES: usize = 10_000;
@@ -220,7 +220,7 @@ impl Film {
     pub(crate) fn push(&self, moment: Moment) -> bool {
         let mut kept = self.kept();
         kept.moments.push(Arc::new(moment));
-        if kept.moments.len() < MOMENTS {
+        if (kept.moments.len() as u64) < MOMENTS {
             return false;
         }
         let mut at = 0;
@@ -334,7 +334,7 @@ mod tests {
             .filter(|ms| film.push(at(*ms)))
             .collect::<Vec<u64>>();
         assert_eq!(thinned, [255]);
-        assert_eq!(film.all().len(), MOMENTS / 2 + 44);
+        assert_eq!(film.all().len() as u64, MOMENTS / 2 + 44);
         let times: Vec<u64> = film.all().iter().map(|one| one.at_ms).collect();
         assert!(times.starts_with(&[0, 2, 4]) && times.ends_with(&[298, 299]));
     }

@@ -1,12 +1,12 @@
 //! The onlooker that keeps moments of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use capsched::api::{AppSpec, ApplicationId, Ending, Event, Finding, Stepped};
 
 use super::take::take;
-use super::{Film, Tally};
+use super::{Film, MOMENTS, Tally};
 use crate::play::{CallRefused, Onlooker};
 
 /// Width of the span between two moments at first, in ms.
@@ -44,6 +44,16 @@ impl<'a> Recording<'a> {
         }
     }
 
+    /// The same of a run that changes at known times: moments are so far apart from the beginning that the film keeps
+    /// each one.
+    pub(crate) fn of_changes(film: &'a Film, times_ms: &[u64]) -> Self {
+        let mut new = Self::new(film);
+        while most_moments(times_ms, new.width_ms) >= MOMENTS {
+            new.width_ms = new.width_ms.saturating_mul(2);
+        }
+        new
+    }
+
     fn keep(&mut self, at_ms: u64, engine: &Stepped) {
         self.tally.conflicts = engine.conflicts().values().sum();
         let moment = take(at_ms, engine, (self.tally, &self.known));
@@ -59,6 +69,12 @@ impl<'a> Recording<'a> {
         let text = format!("{app} refused: {} {}", why.reason, why.detail);
         self.film.note(at_ms, text);
     }
+}
+
+/// Moments of a run at most: the first and the last change of each span with a change, the beginning and the end.
+fn most_moments(times_ms: &[u64], width_ms: u64) -> u64 {
+    let spans: BTreeSet<u64> = times_ms.iter().map(|at| at / width_ms).collect();
+    2 * spans.len() as u64 + 2
 }
 
 impl Onlooker for Recording<'_> {
@@ -144,5 +160,24 @@ impl Onlooker for Recording<'_> {
     fn ended(&mut self, _: u64, app: ApplicationId) {
         self.tally.ended += 1;
         self.known.remove(&app);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_times_of_changes_set_the_time_between_moments() {
+        let film = Film::default();
+        let width_ms = |times_ms: &[u64]| Recording::of_changes(&film, times_ms).width_ms;
+        let each_second = |seconds: u64| (0..seconds).map(|s| 1_000 * s).collect::<Vec<u64>>();
+        assert_eq!(width_ms(&[]), FIRST_MS);
+        assert_eq!(width_ms(&each_second(126)), FIRST_MS);
+        assert_eq!(width_ms(&each_second(127)), 2 * FIRST_MS);
+        // What is rare takes no resolution from what is dense.
+        let mut rare = each_second(120);
+        rare.extend([5_000_000_000, 9_000_000_000]);
+        assert_eq!(width_ms(&rare), FIRST_MS);
     }
 }

@@ -118,11 +118,14 @@ fn run(path: &Path, whole: &Value) -> Result<(Run, PerSecond)> {
     let intervals = log(&path.join("latency.hlog"))?;
     let decisions = Decisions::read(&path.join("decisions.jsonl"))?;
     let name = result["name"].as_str().map(str::to_owned);
-    let (repeated, not_repeated) = played_again(path);
+    let jobs = jobs(&path.join("jobs.csv"))?;
+    let mut changes_ms: Vec<u64> = jobs.iter().map(|job| job.submitted_ms).collect();
+    changes_ms.extend(decisions.times_ms());
+    let (repeated, not_repeated) = played_again(path, &changes_ms);
     let folder = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    let counts = PerSecond::of(&decisions, &jobs(&path.join("jobs.csv"))?);
+    let counts = PerSecond::of(&decisions, &jobs);
     let run = Run {
         name: name.or(folder).unwrap_or_default(),
         threads: result["threads"].as_u64().unwrap_or(1),
@@ -142,8 +145,8 @@ fn run(path: &Path, whole: &Value) -> Result<(Run, PerSecond)> {
 }
 
 /// What is seen when a run is played once more, or why it is not.
-fn played_again(path: &Path) -> (Option<Repeated>, Option<String>) {
-    match repeated::of(path) {
+fn played_again(path: &Path, changes_ms: &[u64]) -> (Option<Repeated>, Option<String>) {
+    match repeated::of(path, changes_ms) {
         Ok(repeated) => (Some(repeated), None),
         Err(error) => (None, Some(format!("{error:#}"))),
     }

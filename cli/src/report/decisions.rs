@@ -32,6 +32,8 @@ struct Line {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Nodes {
     pub(super) at_s: Vec<u64>,
+    /// Time between two of them, in virtual ms.
+    pub(super) span_ms: u64,
     /// The first node of each group.
     pub(super) groups: Vec<String>,
     /// Nodes of a group.
@@ -61,6 +63,11 @@ impl Decisions {
         }
         let last_ms = lines.iter().map(|line| line.at_ms).max().unwrap_or(0);
         Ok(Self { lines, last_ms })
+    }
+
+    /// When each decision was made.
+    pub(super) fn times_ms(&self) -> impl Iterator<Item = u64> + '_ {
+        self.lines.iter().map(|line| line.at_ms)
     }
 
     /// Width of a column of the picture of nodes, in ms.
@@ -150,6 +157,7 @@ fn grouped(names: &BTreeMap<&str, usize>, used: &[Vec<i64>], columns: usize, wid
     let firsts = names.keys().step_by(size).map(ToString::to_string);
     Nodes {
         at_s: times.collect(),
+        span_ms: width,
         groups: firsts.collect(),
         group_size: size,
         permille: used.chunks(size).map(group).collect(),
@@ -186,6 +194,7 @@ mod tests {
             (nodes.groups, nodes.group_size),
             (vec!["a".to_owned(), "b".to_owned()], 1)
         );
+        assert_eq!((nodes.span_ms, nodes.at_s[1]), (992, 0));
         let (a, b) = (&nodes.permille[0], &nodes.permille[1]);
         assert_eq!(
             (a[0], a[a.len() / 2 + 1], a[a.len() - 1]),

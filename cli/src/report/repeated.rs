@@ -41,15 +41,15 @@ struct TierSeries {
     applications: Vec<u64>,
 }
 
-/// Plays a recorded run once more.
+/// Plays a recorded run once more. `changes_ms`: when it changed, as its files say.
 ///
 /// # Errors
 ///
 /// When its inputs changed, or real threads made it.
-pub(super) fn of(run: &Path) -> Result<Repeated> {
+pub(super) fn of(run: &Path, changes_ms: &[u64]) -> Result<Repeated> {
     let staged = Recorded::open(run)?.stage()?;
     let film = Film::default();
-    let mut recording = Recording::new(&film);
+    let mut recording = Recording::of_changes(&film, changes_ms);
     let scene = staged.scene();
     staged
         .row
