@@ -79,6 +79,8 @@ function plot(parent, data, options) {
   new uPlot({ width, height: 240, cursor: { drag: { x: false, y: false } }, ...options }, data, parent);
 }
 
+const clock = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 8);
+
 function plotPast(parent) {
   const steps = past.slice(1).map((now, at) => {
     const before = past[at];
@@ -87,7 +89,7 @@ function plotPast(parent) {
   });
   if (steps.length < 2) return replace(parent, h("p", { class: "note" }, "The first figures come with the next reading."));
   const series = ["allocations", "refused"].map((label, at) => ({ label, stroke: COLOURS[at], dash: DASHES[at], width: 2, value: (_, v) => (v === null ? "" : v.toFixed(1)) }));
-  return plot(parent, [0, 1, 2].map((column) => steps.map((step) => step[column])), { series: [{}, ...series], axes: [axes(null, {}), axes("a second", {})], scales: { x: { range: (_, low, high) => [Math.min(low, high - 60), high] }, y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } } });
+  return plot(parent, [0, 1, 2].map((column) => steps.map((step) => step[column])), { series: [{ label: "time", value: (_, v) => (v === null ? "" : clock(v)) }, ...series], axes: [axes(null, { space: 80, values: (_, ticks) => ticks.map(clock) }), axes("a second", {})], scales: { x: { range: (_, low, high) => [Math.min(low, high - 60), high] }, y: { range: (_, low, high) => [0, Math.max(1, high * 1.1)] } } });
 }
 
 // The axis is 1/(1-q): each step of ten is one more nine.

@@ -106,7 +106,9 @@ function lines(chart, xs, series, options) {
 function bars(chart, groups, unit) {
   const draw = () => {
     chart.textContent = "";
-    const width = Math.max(280, chart.clientWidth), left = Math.min(220, width * 0.38), right = width < 500 ? 120 : 150;
+    const width = Math.max(280, chart.clientWidth), left = Math.min(220, width * 0.38);
+    const said = (bar) => bar.text + (bar.note ? " " + bar.note : "");
+    const right = 10 + 7 * Math.max(0, ...groups.flatMap((group) => group.bars.map((bar) => said(bar).length)));
     const count = groups.reduce((sum, group) => sum + group.bars.length, 0);
     const height = count * 18 + groups.length * 10 + 10;
     const most = Math.max(1, ...groups.flatMap((group) => group.bars.map((bar) => bar.value)));
@@ -117,7 +119,7 @@ function bars(chart, groups, unit) {
       group.bars.forEach((bar) => {
         const long = Math.max(1, (bar.value / most) * (width - left - right));
         svgEl("rect", { x: left, y: y + 2, width: long, height: 13, fill: COLOURS[bar.colour % COLOURS.length] }, svg);
-        svgEl("text", { x: left + long + 5, y: y + 13 }, svg, bar.text + (bar.note ? " " + bar.note : ""));
+        svgEl("text", { x: left + long + 5, y: y + 13 }, svg, said(bar));
         y += 18;
       });
       y += 10;
@@ -143,9 +145,17 @@ function legend(parent, names) {
   });
 }
 
-const seconds = (value) => (value >= 7200 ? (value / 3600).toFixed(1) + " h" : value >= 120 ? (value / 60).toFixed(0) + " min" : value + " s");
-// Steps of a time axis in seconds: each mark is a whole number of its unit.
-const STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
+// One digit after the point at most, and none where it is 0.
+const short = (value) => String(+value.toFixed(1));
+const seconds = (value) => (value >= 172800 ? short(value / 86400) + " d" : value >= 7200 ? short(value / 3600) + " h" : value >= 120 ? short(value / 60) + " min" : short(value) + " s");
+// Steps of a time axis in seconds: each mark is a whole number of its unit, or a half one.
+const DAY = 86400, DAYS = [0, 1, 2, 3, 4, 5].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power * DAY));
+const STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200].concat(DAYS);
+// The marks of a time axis that ends at some second: the smallest step that needs at most so many.
+function marks(end, most) {
+  const all = [0.1, 0.2, 0.5].concat(STEPS), step = all.find((one) => end / one < most) || all[all.length - 1];
+  return Array.from({ length: Math.floor(end / step + 1e-9) + 1 }, (_, i) => i * step);
+}
 const timed = (y) => ({ x: "virtual time", y: y, xIncrs: STEPS, xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
 const us = (ns) => (ns / 1000).toFixed(ns < 1e5 ? 2 : 0);
 const ms = (value) => {
@@ -264,12 +274,13 @@ function heat(data) {
       g.fillStyle = css("--ink");
       g.font = "12px sans-serif";
       g.fillText("nodes", 0, 12);
-      const marks = width < 500 ? 3 : 6;
-      for (let k = 0; k < marks; k++) {
-        const j = Math.round((k * (columns - 1)) / Math.max(1, marks - 1));
-        g.textAlign = k === 0 ? "left" : k === marks - 1 ? "right" : "center";
-        g.fillText(seconds(use.at_s[j]), left + (j + 0.5) * cellW, height - 6);
-      }
+      const end = (columns * use.span_ms) / 1000;
+      marks(end, width < 500 ? 4 : 7).forEach((at) => {
+        const x = left + (at / end) * (width - left);
+        g.textAlign = x < left + 20 ? "left" : x > width - 20 ? "right" : "center";
+        g.fillText(seconds(at), x, height - 6);
+        g.fillRect(x, height - bottom, 1, 4);
+      });
     };
     redraws.push(draw);
     draw();
@@ -305,11 +316,11 @@ function latencyMap(data) {
         });
       });
       svgEl("path", { d: `M${left},0V${count * cellH}H${width}`, stroke: css("--line"), fill: "none" }, svg);
-      const marks = width < 500 ? 3 : 6;
-      for (let k = 0; k < marks; k++) {
-        const at = (k * end) / (marks - 1), anchor = k === 0 ? "start" : k === marks - 1 ? "end" : "middle";
-        svgEl("text", { x: x(at), y: height - 6, "text-anchor": anchor }, svg, (at / 1000).toFixed(1) + " s");
-      }
+      marks(end / 1000, width < 500 ? 4 : 7).forEach((at) => {
+        const anchor = x(at * 1000) < left + 20 ? "start" : x(at * 1000) > width - 20 ? "end" : "middle";
+        svgEl("path", { d: `M${x(at * 1000)},${count * cellH}v4`, stroke: css("--ink") }, svg);
+        svgEl("text", { x: x(at * 1000), y: height - 6, "text-anchor": anchor }, svg, seconds(at));
+      });
     };
     redraws.push(draw);
     draw();
@@ -413,7 +424,7 @@ function limits(data) {
       const peak = (list) => gib(Math.max(...list));
       const says = (queue) => `used ${peak(queue.used_mib)} of ${peak(queue.guaranteed_mib)}, maximum ${peak(queue.maximum_mib)} GiB`;
       const longest = Math.max(...shown.map((queue) => says(queue).length)) * 7.2 + 16;
-      const chart = card(`Guarantees and maxima, ${run.name}`, `Memory on ${partitionName(partition)}, a panel for each leaf. Filled: what the leaf uses. Dashed: its guarantee. Solid: its maximum. Each panel ends at ${seconds(xs[xs.length - 1])} and at ${gib(most)} GiB, where higher maxima are cut off. The numbers are the highest of the run.${more}`, head, rows, true);
+      const chart = card(`Guarantees and maxima, ${run.name}`, `Memory on ${partitionName(partition)}, a panel for each leaf. Filled: what the leaf uses. Dashed: its guarantee. Solid: its maximum. Each panel ends at ${seconds(xs[xs.length - 1])} and at ${gib(most)} GiB, where higher maxima are cut off. The numbers are the highest of the moments that are shown.${more}`, head, rows, true);
       const draw = () => {
         chart.textContent = "";
         const width = Math.max(280, chart.clientWidth), across = Math.max(1, Math.min(4, Math.floor(width / longest)));

@@ -26,6 +26,12 @@ pub(crate) fn browser() -> Option<&'static str> {
 
 /// The document of a view after some seconds, and what the browser wrote to its console.
 fn view(browser: &str, server: &Server, view: &str, size: &str) -> (String, String) {
+    let address = format!("http://{}/ui/#/{view}", server.address());
+    dumped(browser, &address, size)
+}
+
+/// The same of a page at an address.
+fn dumped(browser: &str, address: &str, size: &str) -> (String, String) {
     let profile = tempfile::tempdir().unwrap();
     let output = Command::new(browser)
         .args([
@@ -47,7 +53,7 @@ fn view(browser: &str, server: &Server, view: &str, size: &str) -> (String, Stri
         ])
         .arg(format!("--window-size={size}"))
         .arg(format!("--user-data-dir={}", profile.path().display()))
-        .arg(format!("http://{}/ui/#/{view}", server.address()))
+        .arg(address)
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -112,4 +118,28 @@ fn the_views_show_the_cluster_without_an_error() {
         let errors = console.lines().filter(|line| !line.contains("401"));
         assert_eq!(errors.collect::<Vec<_>>(), Vec::<&str>::new(), "{name}");
     }
+}
+
+#[test]
+fn time_axes_of_a_report_have_marks_at_whole_units() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("marks.html");
+    let script = include_str!("../../src/report/page.js");
+    let asked = "[[3, 7], [100, 7], [14400, 7], [12537497, 7]].map(([end, most]) => \
+                 marks(end, most).map(seconds).join(' ')).join('; ')";
+    let text = format!(
+        "<p id=\"answer\"></p><script>{script}\n\
+         document.getElementById(\"answer\").textContent = {asked};</script>"
+    );
+    std::fs::write(&page, text).unwrap();
+    let address = format!("file://{}", page.display());
+    let (document, console) = dumped(browser, &address, "800,600");
+    let answer = document.split_once("id=\"answer\">").unwrap().1;
+    assert_eq!(
+        answer.split_once('<').unwrap().0,
+        "0 s 0.5 s 1 s 1.5 s 2 s 2.5 s 3 s; 0 s 20 s 40 s 60 s 80 s 100 s; \
+         0 s 60 min 2 h 3 h 4 h; 0 s 50 d 100 d",
+        "{console}"
+    );
 }
