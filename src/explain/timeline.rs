@@ -51,6 +51,13 @@ impl Timeline {
         });
     }
 
+    /// Whether the last span goes on with a finding, so that noting it keeps no copy.
+    #[must_use]
+    pub fn goes_on(&self, finding: Option<&Finding>) -> bool {
+        let last = self.spans.last();
+        last.is_some_and(|last| same(last.finding.as_ref(), finding))
+    }
+
     /// Ends the last span.
     pub fn end(&mut self, at_ms: u64) {
         if let Some(last) = self.spans.last_mut() {
@@ -73,8 +80,10 @@ impl Timeline {
 
 /// Whether two findings are one reason: the same token and setting.
 fn same(a: Option<&Finding>, b: Option<&Finding>) -> bool {
-    let of = |finding: &Finding| (finding.reason, finding.property.clone());
-    a.map(of) == b.map(of)
+    match (a, b) {
+        (Some(a), Some(b)) => a.reason == b.reason && a.property == b.property,
+        (a, b) => a.is_none() && b.is_none(),
+    }
 }
 
 #[cfg(test)]
@@ -88,7 +97,10 @@ mod tests {
         let later = Finding::new(Reason::AmLimitQueue, "second".to_owned());
         let max = Finding::new(Reason::QueueMaxCapacity, String::new());
         let mut timeline = Timeline::default();
+        assert!(!timeline.goes_on(None), "there is no span yet");
         timeline.note(10, Some(&am), 1);
+        assert!(timeline.goes_on(Some(&later)) && !timeline.goes_on(Some(&max)));
+        assert!(!timeline.goes_on(None));
         timeline.note(20, Some(&later), 3);
         timeline.note(50, None, 0);
         timeline.note(50, Some(&max), 2);

@@ -1,4 +1,7 @@
 //! What applications waited for, look by look, until they are forgotten.
+//!
+//! Memory is bounded: an application has at most [`SPANS`] spans, and the manager forgets applications that ended
+//! beyond `yarn.resourcemanager.max-completed-applications`. A decision of the engine costs nothing here.
 
 use std::collections::BTreeMap;
 
@@ -29,9 +32,8 @@ impl Timelines {
     /// Cost: proportional to the applications that ever waited and are known.
     pub(super) fn note(&mut self, at_ms: u64, seen: &Pending, rm: &ResourceManager) {
         for (app, waits) in &seen.apps {
-            let timeline = &mut self.apps.entry(*app).or_default().timeline;
-            timeline.note(at_ms, Some(&brief(&waits.finding)), waits.containers);
-            timeline.keep_last(SPANS);
+            let known = self.apps.entry(*app).or_default();
+            known.add(at_ms, &waits.finding, waits.containers);
         }
         rm.read(|books| {
             self.apps.retain(|id, waits| match books.app(*id) {
@@ -59,6 +61,16 @@ impl Timelines {
 }
 
 impl AppWaits {
+    /// Adds what a look found. A reason that goes on is not copied.
+    fn add(&mut self, at_ms: u64, finding: &Finding, containers: u64) {
+        if self.timeline.goes_on(Some(finding)) {
+            self.timeline.note(at_ms, Some(finding), containers);
+        } else {
+            self.timeline.note(at_ms, Some(&brief(finding)), containers);
+            self.timeline.keep_last(SPANS);
+        }
+    }
+
     /// Ends the waits of an application that ended, or says that it waits for nothing.
     fn follow(&mut self, at_ms: u64, end: Option<u64>, waits: bool) {
         match end {
@@ -97,7 +109,7 @@ mod tests {
     fn waits_end_with_their_application_and_never_before_they_began() {
         let found = Finding::new(Reason::UserLimit, "at the limit".to_owned());
         let mut waits = AppWaits::default();
-        waits.timeline.note(10, Some(&found), 2);
+        waits.add(10, &found, 2);
         waits.follow(20, None, true);
         waits.follow(30, None, false);
         waits.follow(50, Some(45), false);
@@ -113,6 +125,30 @@ mod tests {
         late.timeline.note(100, Some(&found), 1);
         late.follow(110, Some(99), false);
         assert_eq!(late.timeline.spans()[0].to_ms, 100);
+    }
+
+    #[test]
+    fn an_application_keeps_its_last_spans_however_often_its_reason_changes() {
+        let mut waits = AppWaits::default();
+        for look in 0..1_000 {
+            let reason = [Reason::UserLimit, Reason::AmLimitQueue][look as usize % 2];
+            let mut found = Finding::new(reason, "at the limit".to_owned());
+            found.evidence.used = Some(7);
+            waits.add(1_000 * look, &found, 1);
+            waits.add(1_000 * look + 500, &found, 3);
+        }
+        let spans = waits.timeline.spans();
+        assert_eq!(spans.len(), SPANS);
+        assert_eq!(spans[SPANS - 1].from_ms, 999_000);
+        for span in spans {
+            let finding = span.finding.as_ref().unwrap();
+            assert_eq!((finding.evidence.used, span.containers), (None, 3));
+        }
+    }
+
+    #[test]
+    fn a_span_is_as_small_as_the_documents_say() {
+        assert!(size_of::<capsched::explain::WaitSpan>() <= 256);
     }
 
     #[test]
