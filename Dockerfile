@@ -1,5 +1,6 @@
 # The `capsched` command alone, on a small base image:
-#   docker build -t capsched . && docker run --rm -v "$PWD:/data" capsched check capacity-scheduler.xml
+#   docker build -t capsched --build-arg COMMIT=$(git rev-parse --short=12 HEAD) .
+#   docker run --rm -v "$PWD:/data" capsched check capacity-scheduler.xml
 FROM rust:1.95.0-slim-bookworm AS build
 # The toolchain of the image. rust-toolchain.toml asks for rustfmt and clippy too, which would be downloaded.
 ENV RUSTUP_TOOLCHAIN=1.95.0
@@ -8,7 +9,9 @@ WORKDIR /src
 COPY . .
 # The image runs on every processor of its architecture; `--build-arg CPU=x86-64-v3` asks for more.
 ARG CPU=generic
-RUN RUSTFLAGS="-C target-cpu=$CPU" cargo build --profile max --locked -p capsched-cli --features top
+# The commit that the program writes into its runs; the image has no repository.
+ARG COMMIT=
+RUN CAPSCHED_COMMIT="$COMMIT" RUSTFLAGS="-C target-cpu=$CPU" cargo build --profile max --locked -p capsched-cli --features top
 
 FROM debian:bookworm-slim
 COPY --from=build /src/target/max/capsched /usr/local/bin/capsched
