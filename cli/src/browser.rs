@@ -52,6 +52,13 @@ fn report_of(path: &Path) -> Result<PathBuf> {
         true => path.join("report.html"),
         false => path.to_owned(),
     };
+    if !path.exists() {
+        let problem = format!(
+            "{} is neither a run nor a report, nor an address such as http://127.0.0.1:8088",
+            path.display()
+        );
+        return Err(anyhow::Error::new(Problem(problem)));
+    }
     if !page.is_file() {
         let problem = format!(
             "{} is not there; `capsched report {}` writes it",

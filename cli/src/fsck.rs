@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use capsched_server::store::{CheckReport, check_directory};
 use serde_json::json;
 
@@ -26,7 +26,13 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let report = check_directory(&args.dir)?;
+    let shown = || {
+        format!(
+            "{} cannot be checked as a data directory of `capsched serve`",
+            args.dir.display()
+        )
+    };
+    let report = check_directory(&args.dir).with_context(shown)?;
     if args.json {
         let sound = report.problems.is_empty();
         line(json!({"directory": args.dir.display().to_string(), "sound": sound, "found": report}));

@@ -141,6 +141,41 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
+/// What the standard library says of a value, and what is expected instead.
+const EXPECTED: [(&str, &str); 6] = [
+    (
+        "invalid digit found in string",
+        "it is no whole number from 0",
+    ),
+    (
+        "cannot parse integer from empty string",
+        "it is empty; a whole number is expected",
+    ),
+    (
+        "number too large to fit in target type",
+        "the number is too large",
+    ),
+    ("invalid float literal", "it is no number such as 0.5"),
+    (
+        "invalid socket address syntax",
+        "it is no address such as 127.0.0.1:8088",
+    ),
+    (
+        "invalid IP address syntax",
+        "it is no address such as 127.0.0.1",
+    ),
+];
+
+/// A message with what is expected in place of what the standard library says at the end of its first line.
+fn said(message: &str) -> String {
+    let (first, rest) = message.split_once('\n').unwrap_or((message, ""));
+    let found = EXPECTED.iter().find_map(|(means, expected)| {
+        let before = first.strip_suffix(means)?.strip_suffix(": ")?;
+        Some(format!("{before}: {expected}\n{rest}"))
+    });
+    found.map_or_else(|| message.to_owned(), |text| text.trim_end().to_owned())
+}
+
 /// Shows why a command line is not understood, or the help that it asks for; its exit code.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
@@ -148,7 +183,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
-    note(error.render().to_string().trim_end());
+    note(said(error.render().to_string().trim_end()));
     ExitCode::from(USAGE)
 }
 
@@ -180,6 +215,38 @@ mod tests {
         let read: serde_json::Value = serde_json::from_str(&harmless(&text)).unwrap_or_default();
         assert_eq!(read, json);
         assert!(matches!(harmless("plain \u{e9} text\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_value_that_is_refused_comes_with_what_is_expected() {
+        let shown =
+            said("error: invalid value 'x' for '--n <N>': invalid digit found in string\n\nMore");
+        assert_eq!(
+            shown,
+            "error: invalid value 'x' for '--n <N>': it is no whole number from 0\n\nMore"
+        );
+        for (parsed, expected) in [
+            ("".parse::<u64>().unwrap_err().to_string(), "it is empty"),
+            (
+                "9".repeat(99).parse::<u64>().unwrap_err().to_string(),
+                "too large",
+            ),
+            ("x".parse::<f64>().unwrap_err().to_string(), "no number"),
+            (
+                "x".parse::<std::net::SocketAddr>().unwrap_err().to_string(),
+                ":8088",
+            ),
+            (
+                "x".parse::<std::net::IpAddr>().unwrap_err().to_string(),
+                "no address",
+            ),
+        ] {
+            assert!(
+                said(&format!("error: x: {parsed}")).contains(expected),
+                "{parsed}"
+            );
+        }
+        assert_eq!(said("error: unknown"), "error: unknown");
     }
 
     #[test]

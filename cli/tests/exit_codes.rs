@@ -353,6 +353,41 @@ fn hostile() -> Vec<(&'static str, String, &'static str)> {
 }
 
 #[test]
+fn what_a_newcomer_gets_wrong_comes_with_what_is_expected() {
+    let at = folder("newcomer");
+    for (args, code, expected) in [
+        (&["why", "nosuch"][..], 2, "nothing has the name nosuch"),
+        (&["why-not", "folder"], 2, "capsched why-not [RUN] APP NODE"),
+        (&["open", "nosuch"], 1, "neither a run nor a report"),
+        (&["open", "folder"], 1, "`capsched report folder` writes it"),
+        (
+            &["fsck", "folder"],
+            2,
+            "folder cannot be checked as a data directory",
+        ),
+        (
+            &["conf", "convert", "bad.csv"],
+            1,
+            "bad.csv:1:1: the file is no XML",
+        ),
+        (
+            &["conf", "rollback", "http://127.0.0.1:1", "x"],
+            2,
+            "it is no whole number from 0",
+        ),
+        (
+            &["serve", "--listen", "x"],
+            2,
+            "it is no address such as 127.0.0.1:8088",
+        ),
+    ] {
+        let (found, text) = outcome(&run(&at, args));
+        assert_eq!(found, code, "{args:?}: {text}");
+        assert!(text.contains(expected), "{args:?}: {text}");
+    }
+}
+
+#[test]
 fn a_wrong_value_of_the_configuration_is_named_with_its_place() {
     let at = folder("wrong-value");
     let property = |key, value| {

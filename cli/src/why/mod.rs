@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use capsched::api::{
     ApplicationId, Explanation, NextStep, Stepped, Taken, next_steps, why_not as conditions,
 };
@@ -69,7 +69,7 @@ pub(crate) struct WhyArgs {
 pub(crate) struct WhyNotArgs {
     /// RUN is the folder of a run, a snapshot, or the address of a server such as `http://127.0.0.1:8088`; the newest
     /// run below `runs` when left out. APP is an application, NODE host:port, or a host that only one node has.
-    #[arg(value_names = ["RUN", "APP", "NODE"], required = true, num_args = 2..=3)]
+    #[arg(value_names = ["RUN", "APP", "NODE"], num_args = 0..=3)]
     what: Vec<String>,
     /// The moment that is looked at; the end of the run when left out.
     #[arg(long, value_name = "TIME", value_parser = virtual_ms)]
@@ -107,7 +107,12 @@ fn run_and_rest(what: &[String]) -> Result<(PathBuf, &[String])> {
         Some((first, _)) if first.contains(std::path::MAIN_SEPARATOR) => {
             bail!("{} is no run: nothing has that name", first.escape_debug())
         }
-        _ => Ok((newest_run(Path::new("runs"))?, what)),
+        Some((first, _)) => {
+            let newest = newest_run(Path::new("runs"));
+            let taken = || format!("nothing has the name {}", first.escape_debug());
+            Ok((newest.with_context(taken)?, what))
+        }
+        None => Ok((newest_run(Path::new("runs"))?, what)),
     }
 }
 
@@ -244,8 +249,14 @@ impl Stage {
     }
 }
 
+/// What a command line of `why-not` lacks.
+const NOT_WHOLE: &str = "why-not takes an application and a node: capsched why-not [RUN] APP NODE";
+
 /// Runs `capsched why-not`.
 pub(crate) fn why_not(args: &WhyNotArgs) -> Result<ExitCode> {
+    if args.what.len() < 2 {
+        bail!("{NOT_WHOLE}");
+    }
     if let Some((first, rest)) = args.what.split_first()
         && is_address(first)
     {
@@ -254,7 +265,7 @@ pub(crate) fn why_not(args: &WhyNotArgs) -> Result<ExitCode> {
     args.server.refuse()?;
     let (run, rest) = run_and_rest(&args.what)?;
     let [app, node] = rest else {
-        bail!("why-not takes an application and a node: capsched why-not [RUN] APP NODE");
+        bail!("{NOT_WHOLE}");
     };
     let source = Source::open(&run)?;
     let jobs = source.jobs()?;

@@ -9,7 +9,8 @@ use crate::output::Problem;
 pub(super) fn parse<'a>(text: &'a str, name: &str) -> Result<Document<'a>> {
     Document::parse(text).map_err(|error| {
         let at = error.pos();
-        anyhow!(Problem(format!("{name}:{}:{}: {error}", at.row, at.col)))
+        let problem = format!("{name}:{}:{}: the file is no XML: {error}", at.row, at.col);
+        anyhow!(Problem(problem))
     })
 }
 
