@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use super::holders::{HolderScope, Holders};
-use crate::id::{AppSlot, ApplicationId, PartitionId, QueueSlot};
+use super::holders::{Holder, HolderScope, Holders};
+use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
-
-/// Largest holders that an explanation names.
-pub(super) const HOLDERS: usize = 3;
 
 /// What shows a reason. Amounts are in the unit of the dimension, such as MiB for memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,19 +24,6 @@ pub struct Evidence {
     pub holders: Vec<Holder>,
     /// Nodes that lack room, by the first type that they lack.
     pub short: Vec<(Arc<str>, u64)>,
-}
-
-/// An application that holds what another one waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
-    /// The application.
-    pub app: ApplicationId,
-    /// Its user.
-    pub user: Arc<str>,
-    /// Full path of its leaf.
-    pub queue: Arc<str>,
-    /// What it holds of the dimension, reservations included.
-    pub amount: i64,
 }
 
 impl Evidence {

@@ -6,11 +6,26 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::evidence::{HOLDERS, Holder};
 use crate::id::{AppSlot, ApplicationId, Map, PartitionId, QueueSlot, UserSlot};
 use crate::queue::{App, AppStage};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
+
+/// Largest holders that an explanation names.
+pub(super) const HOLDERS: usize = 3;
+
+/// An application that holds what another one waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The application.
+    pub app: ApplicationId,
+    /// Its user.
+    pub user: Arc<str>,
+    /// Full path of its leaf.
+    pub queue: Arc<str>,
+    /// What it holds of the dimension, reservations included.
+    pub amount: i64,
+}
 
 /// Whose containers a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -23,9 +23,10 @@ mod timeline;
 mod waiting;
 
 pub use application::{Explanation, explain};
-pub use evidence::{Evidence, Holder};
+pub use evidence::Evidence;
 pub use finding::{Finding, Waiting, amounts};
 pub use gang::GangOfApp;
+pub use holders::Holder;
 pub use key::KeyExplanation;
 pub use node_check::{KeyOnNode, NodeCheck, why_not};
 pub use order::{OrderList, Position};

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::evidence::{Evidence, HOLDERS, Holder};
+use super::evidence::Evidence;
 use super::finding::Finding;
-use super::holders::Holders;
+use super::holders::{HOLDERS, Holder, Holders};
 use super::reason::Reason;
 use super::waiting::WaitExplainer;
 use crate::id::{AppSlot, ApplicationId};

@@ -34,28 +34,30 @@ pub(super) fn of_master(holders: &mut Holders<'_>, app: &App) -> Finding {
     };
     if !state.calculator.fits_in(&(size + used), &limit) {
         let whose = format!("in {path}");
+        let shown = masters(
+            holders,
+            app,
+            (&limit, &used),
+            HolderScope::Masters(app.leaf),
+        );
         return Finding::new(Reason::AmLimitQueue, said(&whose, &used, &limit))
             .by_queue_setting(path, "maximum-am-resource-percent")
-            .shown_by(masters(
-                holders,
-                app,
-                (&limit, &used),
-                HolderScope::Masters(app.leaf),
-            ));
+            .shown_by(shown);
     }
     let user = &state.users[app.user];
     let (_, limit) = user_master_limits(state, app.leaf, partition, user.weight);
     let used = user.part(partition).master_used.get();
     if !state.calculator.fits_in(&(size + used), &limit) {
         let whose = format!("of user {} in {path}", user.name);
+        let shown = masters(
+            holders,
+            app,
+            (&limit, &used),
+            HolderScope::MastersOf(app.user),
+        );
         return Finding::new(Reason::AmLimitUser, said(&whose, &used, &limit))
             .by_queue_setting(path, "user-limit-factor")
-            .shown_by(masters(
-                holders,
-                app,
-                (&limit, &used),
-                HolderScope::MastersOf(app.user),
-            ));
+            .shown_by(shown);
     }
     let detail = format!("the next change in {path} activates it");
     Finding::new(Reason::NotYetEvaluated, detail)
@@ -172,14 +174,11 @@ pub(super) fn of_root(
     let types = &state.settings.resource_types;
     let part = state.queues[root].part(partition);
     let (used, reserved) = (part.used.get(), part.reserved.get());
-    let (reason, of_which) = if reserved.is_none() {
-        (Reason::ParentHeadroom, String::new())
+    let (reason, of_which, scope) = if reserved.is_none() {
+        (Reason::ParentHeadroom, String::new(), HolderScope::All)
     } else {
-        let reserved = amounts(&reserved, types);
-        (
-            Reason::NodesReserved,
-            format!(", {reserved} of it reserved"),
-        )
+        let reserved = format!(", {} of it reserved", amounts(&reserved, types));
+        (Reason::NodesReserved, reserved, HolderScope::Reserving)
     };
     let detail = format!(
         "all queues use {} of {}{of_which}; one container needs {}",
@@ -187,11 +186,6 @@ pub(super) fn of_root(
         amounts(&total, types),
         amounts(size, types)
     );
-    let scope = if reserved.is_none() {
-        HolderScope::All
-    } else {
-        HolderScope::Reserving
-    };
     let shown = Evidence::of_limit(state, (&total, &used, size))
         .binding(state, root)
         .held_by(holders, partition, scope);
