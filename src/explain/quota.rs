@@ -34,30 +34,18 @@ pub(super) fn of_master(holders: &mut Holders<'_>, app: &App) -> Finding {
     };
     if !state.calculator.fits_in(&(size + used), &limit) {
         let whose = format!("in {path}");
-        let shown = masters(
-            holders,
-            app,
-            (&limit, &used),
-            HolderScope::Masters(app.leaf),
-        );
         return Finding::new(Reason::AmLimitQueue, said(&whose, &used, &limit))
             .by_queue_setting(path, "maximum-am-resource-percent")
-            .shown_by(shown);
+            .shown_by(masters(holders, app, (&limit, &used), false));
     }
     let user = &state.users[app.user];
     let (_, limit) = user_master_limits(state, app.leaf, partition, user.weight);
     let used = user.part(partition).master_used.get();
     if !state.calculator.fits_in(&(size + used), &limit) {
         let whose = format!("of user {} in {path}", user.name);
-        let shown = masters(
-            holders,
-            app,
-            (&limit, &used),
-            HolderScope::MastersOf(app.user),
-        );
         return Finding::new(Reason::AmLimitUser, said(&whose, &used, &limit))
             .by_queue_setting(path, "user-limit-factor")
-            .shown_by(shown);
+            .shown_by(masters(holders, app, (&limit, &used), true));
     }
     let detail = format!("the next change in {path} activates it");
     Finding::new(Reason::NotYetEvaluated, detail)
@@ -69,9 +57,14 @@ fn masters(
     holders: &mut Holders<'_>,
     app: &App,
     (limit, used): (&ResourceVector, &ResourceVector),
-    scope: HolderScope,
+    of_user: bool,
 ) -> Evidence {
     let state = holders.state();
+    let scope = if of_user {
+        HolderScope::MastersOf(app.user)
+    } else {
+        HolderScope::Masters(app.leaf)
+    };
     Evidence::of_limit(state, (limit, used, &app.master_use()))
         .binding(state, app.leaf)
         .held_by(holders, app.master_partition, scope)
