@@ -131,7 +131,11 @@ mod tests {
     fn an_application_keeps_its_last_spans_however_often_its_reason_changes() {
         let mut waits = AppWaits::default();
         for look in 0..1_000 {
-            let reason = [Reason::UserLimit, Reason::AmLimitQueue][look as usize % 2];
+            let reason = if look % 2 == 0 {
+                Reason::UserLimit
+            } else {
+                Reason::AmLimitQueue
+            };
             let mut found = Finding::new(reason, "at the limit".to_owned());
             found.evidence.used = Some(7);
             waits.add(1_000 * look, &found, 1);
