@@ -100,14 +100,12 @@ fn wait_to_lead(
     (who, lease, homes): (&str, Duration, usize),
     page: &StandbyPage,
     ends: &AtomicBool,
-) -> Result<Option<RouterStore>> {
+) -> Result<Option<RouterStore>, StoreError> {
     while !ends.load(Ordering::Relaxed) {
         match RouterStore::lead(Arc::clone(store), who, lease, homes) {
             Ok(led) => return Ok(Some(led)),
             Err(StoreError::Led(leader)) => page.set_leader(&leader),
-            Err(error @ (StoreError::Corrupt(_) | StoreError::Schema { .. })) => {
-                return Err(error.into());
-            }
+            Err(error) if error.is_of_contents() => return Err(error),
             Err(error) => tracing::warn!(%error, "the store cannot be led"),
         }
         std::thread::sleep(LOOK);
@@ -203,11 +201,19 @@ impl Args {
             wait_to_lead(&store, (&who, lease, homes), &page, &until)
         });
         let led = tokio::select! {
-            led = waits => led.context("the wait to lead has ended")??,
+            led = waits => led
+                .context("the wait to lead has ended")?
+                .map_err(|error| error.at(&self.store_name()))?,
             () = signalled => None,
         };
         ends.store(true, Ordering::Relaxed);
         Ok(led)
+    }
+
+    /// Where the store is, as messages say it.
+    fn store_name(&self) -> String {
+        let dir = self.data.as_ref().map(|dir| dir.display().to_string());
+        dir.or_else(|| self.store.clone()).unwrap_or_default()
     }
 
     fn options(&self) -> RouterOptions {

@@ -221,10 +221,10 @@ async fn serve(
     Ok(())
 }
 
-/// What is wrong with what was given is a problem; what the store does is a failure.
-fn durable_failed(failure: DurableFailure) -> anyhow::Error {
+/// What is wrong with what was given is a problem; what the store of this name does is a failure.
+fn durable_failed(failure: DurableFailure, store: &str) -> anyhow::Error {
     match failure {
-        DurableFailure::Store(error) => anyhow::Error::new(error),
+        DurableFailure::Store(error) => anyhow::Error::new(error.at(store)),
         other => Problem(other.to_string()).into(),
     }
 }
@@ -319,6 +319,13 @@ impl Args {
         }
     }
 
+    /// Where the store is, as messages say it.
+    fn store_name(&self) -> String {
+        let dir = self.data.as_ref().map(|dir| dir.display().to_string());
+        dir.or_else(|| self.store.clone())
+            .unwrap_or_else(|| "the configuration".to_owned())
+    }
+
     fn keeping(&self) -> KeepOptions {
         KeepOptions {
             durability: self.durability,
@@ -344,7 +351,7 @@ impl Args {
         let store = store.map(|store| Arc::new(store) as Arc<dyn Store>);
         let who = format!("process {}", std::process::id());
         let durable = Durable::start(setup, store, self.keeping(), &who);
-        let durable = durable.map_err(durable_failed)?;
+        let durable = durable.map_err(|failure| durable_failed(failure, &self.store_name()))?;
         end_recovery(&durable)?;
         Ok((Arc::clone(&durable.rm), Some(Arc::new(durable))))
     }

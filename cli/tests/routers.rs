@@ -12,8 +12,10 @@ mod server;
 mod store_server;
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use capsched_server::store::{Batch, open_shared};
 use serde_json::{Value, json};
 use server::Server;
 use store_server::StoreServer;
@@ -76,6 +78,28 @@ fn await_end(mut server: Server) -> Option<i32> {
         std::thread::sleep(Duration::from_millis(100));
     }
     panic!("{} goes on", server.address());
+}
+
+/// A program that ends by itself: its exit code, and what it wrote to standard error. Within two minutes.
+fn ended(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_capsched"))
+        .args(arguments)
+        .args(["--listen", "127.0.0.1:0"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for _ in 0..1_200 {
+        if child.try_wait().unwrap().is_some() {
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            return (output.status.code(), said);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    child.kill().unwrap();
+    panic!("{arguments:?} goes on");
 }
 
 /// Submits an application to a queue.
@@ -166,6 +190,50 @@ fn a_server_changes_its_queues_and_a_standby_has_them_when_it_is_killed() {
         let (head, kept) = second.get(conf);
         assert!(is_ok(&head), "{kind:?}: {head}\n{kept}");
         assert!(kept.contains("0.25"), "{kind:?}: {kept}");
+    });
+}
+
+#[test]
+fn a_server_or_router_ends_where_the_store_holds_what_it_cannot_read() {
+    StoreServer::over_each(1, |kind, store| {
+        let dir = files("127.0.0.1:1");
+        let tokens = dir.path().join("tokens").display().to_string();
+        let conf = "configs/capacity-scheduler/demo.xml";
+        let command = format!("journal/{:020}", 1);
+        for (at, key) in [
+            command.as_str(),
+            "snapshot/current",
+            "conf/latest",
+            "policy",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let address = store.address(&format!("unread-{at}"));
+            let planted = open_shared(&address).unwrap();
+            let token = planted.lead("a", Duration::from_secs(60)).unwrap();
+            let batch = Batch::new().put(key, "of another program");
+            planted.write(token, &batch).unwrap();
+            planted.resign(token).unwrap();
+            let arguments: &[&str] = match key {
+                "policy" => &["router", "--store", &address, "--tokens", &tokens],
+                _ => &[
+                    "serve", "--store", &address, "--conf", conf, "--tokens", &tokens,
+                ],
+            };
+            let (code, said) = ended(arguments);
+            assert_eq!(code, Some(2), "{kind:?}: {said}");
+            let last = said.lines().last().unwrap();
+            for part in [
+                &address,
+                key,
+                "`of another program`",
+                "this program reads schema 1",
+            ] {
+                assert!(last.contains(part), "{kind:?}, {key}: {said}");
+            }
+            assert!(!said.contains("WARN"), "{kind:?}, {key}: {said}");
+        }
     });
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use capsched::sync::{AtomicBool, Ordering};
 use capsched_server::daemon::{Background, Daemon, ServeOptions, Serving, StandbyPage, Switch};
 use capsched_server::rm::ResourceManager;
-use capsched_server::store::{Durable, Lead, Standby, Store};
+use capsched_server::store::{Durable, Lead, Standby, Store, StoreError};
 
 use super::{Args, durable_failed, end_recovery};
 use crate::machines::Listening;
@@ -23,25 +23,27 @@ pub(super) struct Interfaces {
     pub(super) options: ServeOptions,
 }
 
-/// Follows the leader until this process leads, or until the end is wanted.
+/// Follows the leader until this process leads, or until the end is wanted. Contents that cannot be read end it: no
+/// later look reads them, and the leader goes on without this process.
 fn wait_to_lead(
     store: Arc<dyn Store>,
     (who, lease): (&str, Duration),
     page: &StandbyPage,
     ends: &AtomicBool,
-) -> Option<Lead> {
+) -> Result<Option<Lead>, StoreError> {
     let mut standby = Standby::new(store, who, lease);
     while !ends.load(Ordering::Relaxed) {
         match standby.step(LOOK) {
-            Ok(Some(lead)) => return Some(lead),
+            Ok(Some(lead)) => return Ok(Some(lead)),
             Ok(None) => page.set_leader(standby.leader()),
+            Err(error) if error.is_of_contents() => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, "the store cannot be followed");
                 std::thread::sleep(LOOK);
             }
         }
     }
-    None
+    Ok(None)
 }
 
 /// Waits until another process may lead, or until changes are not kept any more; says why this one has to end.
@@ -62,7 +64,7 @@ async fn start(args: &Args, lead: Lead) -> Result<Arc<Durable>> {
     let (setup, keeping) = (args.setup()?, args.keeping());
     let started = move || Durable::start_leading(setup, Some(lead), keeping);
     let durable = tokio::task::spawn_blocking(started).await?;
-    let durable = Arc::new(durable.map_err(durable_failed)?);
+    let durable = Arc::new(durable.map_err(|failure| durable_failed(failure, &args.store_name()))?);
     end_recovery(&durable)?;
     Ok(durable)
 }
@@ -73,14 +75,14 @@ async fn lead_or_end(
     (who, lease): (String, Duration),
     page: StandbyPage,
     signalled: impl Future<Output = ()>,
-) -> Result<Option<Lead>> {
+) -> Result<Result<Option<Lead>, StoreError>> {
     let ends = Arc::new(AtomicBool::new(false));
     let until = Arc::clone(&ends);
     let waits =
         tokio::task::spawn_blocking(move || wait_to_lead(store, (&who, lease), &page, &until));
     let lead = tokio::select! {
         lead = waits => lead.context("the wait to lead has ended")?,
-        () = signalled => None,
+        () = signalled => Ok(None),
     };
     ends.store(true, Ordering::Relaxed);
     Ok(lead)
@@ -116,8 +118,8 @@ pub(super) async fn serve(args: &Args, store: Arc<dyn Store>, of: Interfaces) ->
     let served = tokio::spawn(serving.run(switch.router()));
     let signalled = signalled().context("signals cannot be awaited")?;
     tokio::pin!(signalled);
-    let Some(lead) = lead_or_end(store, (who, args.keeping().lease), page, &mut signalled).await?
-    else {
+    let led = lead_or_end(store, (who, args.keeping().lease), page, &mut signalled).await?;
+    let Some(lead) = led.map_err(|error| error.at(&args.store_name()))? else {
         stop();
         return Ok(served.await??);
     };

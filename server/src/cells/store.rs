@@ -282,7 +282,8 @@ impl RouterStore {
 fn next_start(store: &dyn Store, token: Token, now_ms: u64) -> Result<u64, StoreError> {
     let before = store.get(START)?.map(|entry| {
         let text = String::from_utf8_lossy(&entry.value).into_owned();
-        text.parse::<u64>().map_err(|error| corrupt(START, error))
+        text.parse::<u64>()
+            .map_err(|error| StoreError::unread(START, &entry.value, error))
     });
     let before = before.transpose()?.unwrap_or_default();
     let start = now_ms.max(before.saturating_add(1));
@@ -295,8 +296,8 @@ fn read_homes(store: &dyn Store, most: usize) -> Result<Homes, StoreError> {
     for entry in store.all(HOMES)? {
         let id = entry.key.trim_start_matches(HOMES);
         let app = id.parse().map_err(|error| corrupt(&entry.key, error))?;
-        let home: Home =
-            serde_json::from_slice(&entry.value).map_err(|error| corrupt(&entry.key, error))?;
+        let home: Home = serde_json::from_slice(&entry.value)
+            .map_err(|error| StoreError::unread(&entry.key, &entry.value, error))?;
         homes.restore(app, home);
     }
     Ok(homes)
@@ -306,8 +307,8 @@ fn read_policy(store: &dyn Store) -> Result<Option<VersionedPolicy>, StoreError>
     let Some(entry) = store.get(POLICY)? else {
         return Ok(None);
     };
-    let stored: StoredPolicy =
-        serde_json::from_slice(&entry.value).map_err(|error| corrupt(POLICY, error))?;
+    let stored: StoredPolicy = serde_json::from_slice(&entry.value)
+        .map_err(|error| StoreError::unread(POLICY, &entry.value, error))?;
     let text = stored.policy.to_string();
     let policy = Policy::read(text.as_bytes()).map_err(|error| corrupt(POLICY, error))?;
     Ok(Some(VersionedPolicy {

@@ -16,8 +16,8 @@ use super::configurations::KeyConfStore;
 use super::journal::{Durability, StoreJournal};
 use super::lease::LeaseKeeper;
 use crate::conf::{
-    ConfError, ConfProperties, ConfStore, FileConfStore, MemoryConfStore, MutableConf,
-    MutableConfOptions,
+    ConfError, ConfProperties, ConfStore, ConfStoreError, FileConfStore, MemoryConfStore,
+    MutableConf, MutableConfOptions,
 };
 use crate::rm::{EndedLimits, RecoveryCounts, ResourceManager, Setup, StartFailure};
 
@@ -344,20 +344,38 @@ fn open_conf(
     let read = capsched::config::load_pairs(&setup.site, &setup.scheduler, &setup.options());
     let read = read
         .map_err(|report| DurableFailure::Start(StartFailure::Configuration(Box::new(report))))?;
-    let Some(store) = conf_store(&read.properties, leader)? else {
+    let Some(ConfKeeping { store, of_leader }) = conf_store(&read.properties, leader)? else {
         return Ok(None);
     };
     let now_ms = setup.clock.now_ms();
     let opened = MutableConf::open(store, seed, surroundings, now_ms);
-    opened
-        .map(Some)
-        .map_err(|error| DurableFailure::Configuration(Box::new(error)))
+    opened.map(Some).map_err(|error| match error {
+        ConfError::Store(error) if of_leader => DurableFailure::Store(of_configurations(error)),
+        error => DurableFailure::Configuration(Box::new(error)),
+    })
+}
+
+/// What the store of configurations says, as its store says it.
+fn of_configurations(error: ConfStoreError) -> StoreError {
+    match error {
+        ConfStoreError::Corrupt(text) => StoreError::Corrupt(text),
+        ConfStoreError::InDoubt(text) => StoreError::InDoubt(text),
+        ConfStoreError::Fenced => StoreError::Fenced,
+        other => StoreError::Failed(other.to_string()),
+    }
+}
+
+/// Where configurations are kept.
+struct ConfKeeping {
+    store: Box<dyn ConfStore>,
+    /// The process leads that store.
+    of_leader: bool,
 }
 
 fn conf_store(
     site: &Properties,
     leader: Option<&(Arc<dyn Store>, Token)>,
-) -> Result<Option<Box<dyn ConfStore>>, DurableFailure> {
+) -> Result<Option<ConfKeeping>, DurableFailure> {
     let text = |name: &str| {
         site.text(&format!("yarn.scheduler.configuration.{name}"))
             .ok()
@@ -375,26 +393,30 @@ fn conf_store(
         number("store.max-logs", MOST_ENTRIES)?,
     );
     let of_leader = || {
-        leader.map(|(store, token)| -> Box<dyn ConfStore> {
-            Box::new(KeyConfStore::new(
-                Arc::clone(store),
-                Some(*token),
-                versions,
-                entries,
-            ))
+        leader.map(|(store, token)| {
+            let (store, token) = (Arc::clone(store), Some(*token));
+            let store = KeyConfStore::new(store, token, versions, entries);
+            ConfKeeping {
+                store: Box::new(store),
+                of_leader: true,
+            }
         })
+    };
+    let own = |store: Box<dyn ConfStore>| {
+        let of_leader = false;
+        Some(ConfKeeping { store, of_leader })
     };
     Ok(match text("store.class").as_deref() {
         None => of_leader(),
         Some("file") => None,
-        Some("memory") => Some(Box::new(MemoryConfStore::new(versions, entries))),
+        Some("memory") => own(Box::new(MemoryConfStore::new(versions, entries))),
         Some("fs") => {
             let dir = directory(text("fs.path"))?;
             let opened = FileConfStore::open(&dir, versions, entries);
             let opened = opened.map_err(|error| {
                 DurableFailure::Configuration(Box::new(ConfError::Store(error)))
             })?;
-            Some(Box::new(opened))
+            own(Box::new(opened))
         }
         Some(class) => match of_leader() {
             Some(store) => Some(store),

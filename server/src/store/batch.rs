@@ -1,9 +1,11 @@
 //! What a store does, and what is written to it.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::time::Duration;
 
 use thiserror::Error;
+
+use super::schema::SCHEMA;
 
 /// Proof of having become the leader. A later leader has a larger one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,13 +108,53 @@ pub enum StoreError {
     #[error("the store is broken: {0}")]
     Corrupt(String),
     /// The store was written by a version that this one does not know.
-    #[error("the store has schema {found}; this version reads schema {known}")]
+    #[error("{place}: the store has schema {found}; this program reads schema {known}")]
     Schema {
+        /// Where that stands: a file or a key.
+        place: String,
         /// Its schema.
         found: u64,
         /// The schema of this version.
         known: u64,
     },
+}
+
+/// Bytes of a value that a message shows at most.
+const SHOWN: usize = 40;
+
+impl StoreError {
+    /// That the value of a key cannot be read, with the beginning of what was found.
+    pub(crate) fn unread(key: &str, value: &[u8], why: impl Display) -> Self {
+        let shown = value.get(..SHOWN).unwrap_or(value).escape_ascii();
+        let more = if value.len() > SHOWN { "..." } else { "" };
+        Self::Corrupt(format!("{key}: {why}; found `{shown}{more}`"))
+    }
+
+    /// Whether the contents of the store are at fault: another try finds the same.
+    #[must_use]
+    pub const fn is_of_contents(&self) -> bool {
+        matches!(self, Self::Corrupt(_) | Self::Schema { .. })
+    }
+
+    /// Adds the address of the store where its contents are at fault.
+    #[must_use]
+    pub fn at(self, address: &str) -> Self {
+        match self {
+            Self::Corrupt(text) => Self::Corrupt(format!(
+                "{address}: {text}; this program reads schema {SCHEMA}"
+            )),
+            Self::Schema {
+                place,
+                found,
+                known,
+            } => Self::Schema {
+                place: format!("{address}: {place}"),
+                found,
+                known,
+            },
+            other => other,
+        }
+    }
 }
 
 /// Keys with values, written by one leader at a time.

@@ -38,7 +38,7 @@ pub(super) struct SnapshotMark {
 impl SnapshotMark {
     pub(super) fn read(entry: &Entry) -> Result<Self, StoreError> {
         let read = serde_json::from_slice(&entry.value);
-        read.map_err(|error| StoreError::Corrupt(format!("{CURRENT}: {error}")))
+        read.map_err(|error| StoreError::unread(CURRENT, &entry.value, error))
     }
 
     /// Prefix of the keys of its chunks.
@@ -50,7 +50,7 @@ impl SnapshotMark {
 /// The commands of a snapshot's chunk.
 pub(super) fn chunk(entry: &Entry) -> Result<Vec<JournalEntry>, StoreError> {
     let read = serde_json::from_slice(&entry.value);
-    read.map_err(|error| StoreError::Corrupt(format!("{}: {error}", entry.key)))
+    read.map_err(|error| StoreError::unread(&entry.key, &entry.value, error))
 }
 
 /// What a store has of a resource manager: the commands of its snapshot, then those of its journal.

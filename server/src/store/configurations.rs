@@ -56,7 +56,8 @@ impl KeyConfStore {
         let found = self.store.get(LATEST).map_err(of_store)?;
         found.map_or(Ok(0), |entry| {
             let text = String::from_utf8_lossy(&entry.value).into_owned();
-            text.parse().map_err(|_| broken(LATEST, "it is no number"))
+            let number = text.parse();
+            number.map_err(|_| unread(LATEST, &entry.value, "it is no number"))
         })
     }
 
@@ -103,10 +104,15 @@ fn broken(key: &str, why: impl std::fmt::Display) -> ConfStoreError {
     ConfStoreError::Corrupt(format!("{key}: {why}"))
 }
 
+fn unread(key: &str, value: &[u8], why: impl std::fmt::Display) -> ConfStoreError {
+    of_store(StoreError::unread(key, value, why))
+}
+
 fn stored(entry: &Entry) -> Result<(u64, Stored), ConfStoreError> {
     let version = number(&entry.key, AT).ok_or_else(|| broken(&entry.key, "it has no number"))?;
     let stored = serde_json::from_slice(&entry.value);
-    Ok((version, stored.map_err(|error| broken(&entry.key, error))?))
+    let stored = stored.map_err(|error| unread(&entry.key, &entry.value, error))?;
+    Ok((version, stored))
 }
 
 /// The properties of a stored value.
@@ -205,7 +211,8 @@ impl ConfStore for KeyConfStore {
     fn logged(&self, most: usize) -> Result<Vec<AuditEntry>, ConfStoreError> {
         let entries = self.store.all(LOG).map_err(of_store)?;
         let read = |entry: &Entry| {
-            serde_json::from_slice(&entry.value).map_err(|error| broken(&entry.key, error))
+            serde_json::from_slice(&entry.value)
+                .map_err(|error| unread(&entry.key, &entry.value, error))
         };
         entries.iter().rev().take(most).map(read).collect()
     }

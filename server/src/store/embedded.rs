@@ -20,12 +20,10 @@ use redb::{
 };
 
 use super::batch::{Batch, Entry, Revision, Store, StoreError, Token};
+use super::schema::SCHEMA;
 
 /// Name of the file in the directory.
 const FILE: &str = "state.redb";
-
-/// Version of the form of what is stored.
-pub(super) const SCHEMA: u64 = 1;
 
 /// Values by key, each with the revision of its write.
 const VALUES: TableDefinition<'_, &str, (u64, &[u8])> = TableDefinition::new("values");
@@ -160,6 +158,7 @@ impl EmbeddedStore {
                 Some(SCHEMA) => {}
                 Some(found) => {
                     return Err(StoreError::Schema {
+                        place: self.file.display().to_string(),
                         found,
                         known: SCHEMA,
                     });
@@ -277,6 +276,7 @@ fn of_open(file: &Path, error: DatabaseError) -> StoreError {
     match error {
         DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(name.to_string()),
         DatabaseError::UpgradeRequired(found) => StoreError::Schema {
+            place: name.to_string(),
             found: found.into(),
             known: SCHEMA,
         },

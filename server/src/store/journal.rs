@@ -122,11 +122,12 @@ impl StoreJournal {
             let page = store.range(PREFIX, Some(&behind), PAGE)?;
             let ends = page.len() < PAGE;
             for entry in page {
-                let broken = |why: String| StoreError::Corrupt(format!("{}: {why}", entry.key));
-                let position = number(&entry.key, PREFIX);
-                let position = position.ok_or_else(|| broken("it has no number".to_owned()))?;
-                let read = serde_json::from_slice(&entry.value);
-                let read = read.map_err(|error| broken(error.to_string()))?;
+                let (key, value) = (&entry.key, &entry.value);
+                let position = number(key, PREFIX);
+                let position = position
+                    .ok_or_else(|| StoreError::Corrupt(format!("{key}: it has no number")))?;
+                let read = serde_json::from_slice(value);
+                let read = read.map_err(|error| StoreError::unread(key, value, error))?;
                 commands.push(StoredCommand {
                     position,
                     entry: read,

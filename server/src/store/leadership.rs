@@ -148,7 +148,7 @@ impl<T: Clone> Leadership<T> {
     ) -> Result<String, StoreError> {
         let read = serde_json::from_slice(record);
         let leader: LeaderRecord =
-            read.map_err(|error| StoreError::Corrupt(format!("{place}: {error}")))?;
+            read.map_err(|error| StoreError::unread(place, record, error))?;
         let mut seen = lock(&self.seen);
         let at_ns = match *seen {
             Some(seen) if seen.number == renewal => seen.at_ns,

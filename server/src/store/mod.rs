@@ -8,6 +8,7 @@
 //! | `etcd` | a store over etcd, where the feature `etcd` is on |
 //! | `leadership` | the record of who leads a shared store, and what a process holds while it leads |
 //! | `lease` | how a leader prolongs its lease, and when it may have ended |
+//! | `schema` | the number that says in what form a store is |
 //! | `shared` | which store an address names |
 //! | `standby` | following the journal until the leader is gone |
 //! | `journal` | the commands of a resource manager, in order, many in one write |
@@ -34,6 +35,7 @@ mod journal;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod leadership;
 mod lease;
+mod schema;
 mod shared;
 mod standby;
 #[cfg(feature = "zookeeper")]

@@ -35,16 +35,18 @@ fn built_without(store: &str) -> StoreError {
 ///
 /// # Errors
 ///
-/// When the address has another form, the program was built without that store, or no member answers.
+/// When the address has another form, the program was built without that store, no member answers, or the store has
+/// another schema.
 pub fn open_shared(address: &str) -> Result<Arc<dyn Store>, StoreError> {
-    match address.split_once("://").map(|(scheme, _)| scheme) {
+    let opened = match address.split_once("://").map(|(scheme, _)| scheme) {
         Some("etcd") => open_etcd(address),
         Some("zookeeper") => open_zookeeper(address),
         _ => {
             let text = format!("`{address}` begins with neither etcd:// nor zookeeper://");
             Err(StoreError::Failed(text))
         }
-    }
+    };
+    opened.map_err(|error| error.at(address))
 }
 
 #[cfg(test)]

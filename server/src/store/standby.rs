@@ -55,7 +55,8 @@ impl Standby {
     ///
     /// # Errors
     ///
-    /// When the store fails; the next step may succeed.
+    /// When the store fails. The next step may succeed, unless the contents of the store are at fault
+    /// ([`StoreError::is_of_contents`]).
     pub fn step(&mut self, patience: Duration) -> Result<Option<Lead>, StoreError> {
         self.recorded.catch_up(&*self.store)?;
         match Lead::begin(Arc::clone(&self.store), &self.who, self.lease) {

@@ -5,6 +5,9 @@
 )]
 
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod raw;
+mod schema;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod shared;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 #[path = "../store_server/mod.rs"]
@@ -369,6 +372,7 @@ mod embedded {
         transaction.commit().unwrap();
         drop(database);
         let newer = StoreError::Schema {
+            place: file.display().to_string(),
             found: 99,
             known: 1,
         };

@@ -6,8 +6,9 @@ use std::sync::{PoisonError, Weak};
 use capsched::sync::{AtomicU32, Mutex, Ordering};
 use capsched_server::store::open_shared;
 
+use super::schema::Place;
 use super::store_server::{Kind, StoreServer};
-use super::*;
+use super::{raw, *};
 
 /// Servers that tests of this program use now.
 static RUNNING: Mutex<BTreeMap<usize, Weak<StoreServer>>> = Mutex::new(BTreeMap::new());
@@ -37,6 +38,22 @@ fn over_running(case: impl Fn(&StoreServer)) {
             case(&server);
         }
     }
+}
+
+/// Runs a case over the place of an empty store of each kind that is installed.
+pub(super) fn over_places(case: &impl Fn(&Place)) {
+    over_running(|server| {
+        let kind = server.kind();
+        let prefix = prefix();
+        let address = server.address(&prefix);
+        let of_store = address.clone();
+        case(&Place {
+            key: raw::key(kind, &prefix, "schema"),
+            open: Box::new(move || open_shared(&of_store)),
+            raw: raw::open(kind, &address, &prefix),
+            address,
+        });
+    });
 }
 
 /// Runs a case over all kinds of stores that are installed.

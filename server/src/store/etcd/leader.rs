@@ -2,7 +2,9 @@
 //!
 //! # Protocol
 //!
-//! 1. A process leads when it makes the key `<prefix>/leader`. The create revision is its token; revisions ascend.
+//! 1. A process leads when it makes the key `<prefix>/leader`. The create revision is its token; revisions ascend. The
+//!    same transaction makes the key `<prefix>/schema` where there is none, and is refused if that was changed since it
+//!    was read.
 //! 2. It renews the key several times in a lease, by a transaction with the condition that the key is still its own.
 //! 3. A process that wants to lead reads the key. When no renewal came during a lease of the leader, by its own clock
 //!    and from the moment at which it saw the last one, it deletes the key and makes its own.
@@ -28,6 +30,7 @@ use super::writes::Marks;
 use super::{number, of_header};
 use crate::store::batch::{StoreError, Token};
 use crate::store::leadership::{HeldLead, Leadership};
+use crate::store::schema::{self, SCHEMA};
 
 /// What a leader holds of etcd: the marks of its writes.
 pub(super) type Held = HeldLead<Arc<Marks>>;
@@ -41,9 +44,47 @@ pub(super) fn leader_key(calls: &Calls) -> String {
     calls.key("leader")
 }
 
+/// The key of the schema.
+fn schema_key(calls: &Calls) -> String {
+    calls.key(schema::KEY)
+}
+
+/// The revision of the key of the schema, 0 where there is none; an error for another schema.
+pub(super) fn read_schema(calls: &Calls) -> Result<i64, StoreError> {
+    let key = schema_key(calls);
+    let found = calls.read(|| {
+        let (mut client, key) = (calls.client(), key.clone());
+        async move { client.get(key, None).await }
+    })?;
+    let Some(present) = found.kvs().first() else {
+        return Ok(0);
+    };
+    schema::judge(&key, present.value())?;
+    Ok(present.mod_revision())
+}
+
 /// The condition that a token leads.
 pub(super) fn leads(calls: &Calls, token: Token) -> Compare {
     Compare::create_revision(leader_key(calls), CompareOp::Equal, number(token.0))
+}
+
+/// The transaction by which a process leads, while the key of the schema has the revision that was read.
+fn first_write(calls: &Calls, record: Vec<u8>, schema: i64) -> Txn {
+    let (key, of_schema) = (leader_key(calls), schema_key(calls));
+    let conditions = [
+        Compare::create_revision(key.as_str(), CompareOp::Equal, 0),
+        Compare::mod_revision(of_schema.as_str(), CompareOp::Equal, schema),
+    ];
+    // What a leader before left of its writes goes with it.
+    let marks = DeleteOptions::new().with_prefix();
+    let mut operations = vec![
+        TxnOp::put(key, record, None),
+        TxnOp::delete(Marks::prefix(calls), Some(marks)),
+    ];
+    if schema == 0 {
+        operations.push(TxnOp::put(of_schema, SCHEMA.to_string(), None));
+    }
+    Txn::new().when(conditions).and_then(operations)
 }
 
 impl Leading {
@@ -59,6 +100,7 @@ impl Leading {
         who: &str,
         lease: Duration,
     ) -> Result<Token, StoreError> {
+        let schema = read_schema(calls)?;
         let key = leader_key(calls);
         let found = calls.read(|| {
             let (mut client, key) = (calls.client(), key.clone());
@@ -67,19 +109,8 @@ impl Leading {
         if let Some(present) = found.kvs().first() {
             self.remove_silent(calls, present)?;
         }
-        // What a leader before left of its writes goes with it.
-        let marks = DeleteOptions::new().with_prefix();
-        let transaction = Txn::new()
-            .when([Compare::create_revision(key.as_str(), CompareOp::Equal, 0)])
-            .and_then([
-                TxnOp::put(
-                    key.as_str(),
-                    Leadership::<Arc<Marks>>::first_record(who, lease)?,
-                    None,
-                ),
-                TxnOp::delete(Marks::prefix(calls), Some(marks)),
-            ]);
-        let done = calls.transact(PATIENCE, transaction)?;
+        let record = Leadership::<Arc<Marks>>::first_record(who, lease)?;
+        let done = calls.transact(PATIENCE, first_write(calls, record, schema))?;
         if !done.succeeded() {
             return Err(StoreError::Led(String::new()));
         }

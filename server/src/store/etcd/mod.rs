@@ -9,7 +9,7 @@
 //! Each write is one transaction that etcd carries out only while the leader's key is the one that this process made:
 //! a leader that another one has followed writes nothing, whatever its own clock says.
 //!
-//! Values are keys below `<prefix>/data/`. Reads see every write that was answered before.
+//! The key `<prefix>/schema` says in what form the store is. Values are keys below `<prefix>/data/`. Reads see every write that was answered before.
 
 mod calls;
 mod leader;
@@ -52,10 +52,12 @@ impl EtcdStore {
     ///
     /// # Errors
     ///
-    /// When the address has another form, or no member answers.
+    /// When the address has another form, no member answers, or the store has another schema.
     pub fn open(address: &str) -> Result<Self, StoreError> {
+        let calls = Calls::connect(address)?;
+        leader::read_schema(&calls)?;
         Ok(Self {
-            calls: Calls::connect(address)?,
+            calls,
             leading: Leading::default(),
         })
     }

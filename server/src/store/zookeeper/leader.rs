@@ -3,7 +3,8 @@
 //! # Protocol
 //!
 //! 1. A process leads when one `multi` sets the epoch, which nobody else has set meanwhile, and makes the leader's node.
-//!    The data version of the epoch is its token; versions ascend.
+//!    The data version of the epoch is its token; versions ascend. The same `multi` makes the node of the schema where
+//!    there is none, and is refused if that was changed since it was read.
 //! 2. It renews the leader's node several times in a lease, while the epoch has its version.
 //! 3. The node goes with the session. A leader whose session has ended leads no more: it is fenced, and stops.
 //! 4. A process that wants to lead reads the node. When no renewal came during a lease of the leader, by its own clock
@@ -24,6 +25,7 @@ use super::calls::{Calls, PATIENCE, failed, persistent};
 use super::present;
 use crate::store::batch::{StoreError, Token};
 use crate::store::leadership::{HeldLead, Leadership};
+use crate::store::schema::{self, SCHEMA};
 
 /// What a leader holds of ZooKeeper.
 #[derive(Clone, Debug)]
@@ -88,6 +90,39 @@ async fn find(calls: &Calls, client: &Client) -> Result<Found, Error> {
     Ok(Found { epoch, leader })
 }
 
+/// The data version of the node of the schema, where there is one; an error for another schema.
+pub(super) fn read_schema(calls: &Calls) -> Result<Option<i32>, StoreError> {
+    let path = calls.path(schema::KEY);
+    let found = calls.read(async |client| {
+        client.sync(calls.root()).await?;
+        present(client.get_data(&path).await)
+    })?;
+    let Some((value, stat)) = found else {
+        return Ok(None);
+    };
+    schema::judge(&path, &value)?;
+    Ok(Some(stat.version))
+}
+
+/// The operations by which a process leads, while the nodes of epoch and schema have the versions that were read.
+fn first_write<'a>(
+    calls: &Calls,
+    client: &'a Client,
+    (who, record): (&str, &[u8]),
+    (epoch, schema): (i32, Option<i32>),
+) -> Result<MultiWriter<'a>, Error> {
+    let mut leads = client.new_multi_writer();
+    let ephemeral = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+    leads.add_set_data(&calls.path("epoch"), who.as_bytes(), Some(epoch))?;
+    leads.add_create(&calls.path("leader"), record, &ephemeral)?;
+    let path = calls.path(schema::KEY);
+    match schema {
+        Some(version) => leads.add_check_version(&path, version)?,
+        None => leads.add_create(&path, SCHEMA.to_string().as_bytes(), &persistent())?,
+    }
+    Ok(leads)
+}
+
 /// Carries out operations. Whether they were; not, where one of them was refused.
 fn carry_out(
     calls: &Calls,
@@ -123,18 +158,15 @@ impl Leading {
         lease: Duration,
     ) -> Result<Token, StoreError> {
         let client = calls.client()?;
+        let schema = read_schema(calls)?;
         let found = calls.read(async |client| find(calls, &client).await)?;
         if let Some((data, stat)) = &found.leader {
             self.remove_silent(calls, (data, stat), &found.epoch)?;
         }
         let record = Leadership::<LeadingSession>::first_record(who, lease)?;
-        let mut leads = client.new_multi_writer();
-        let ephemeral = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
         let version = found.epoch.version;
-        let added = leads
-            .add_set_data(&calls.path("epoch"), who.as_bytes(), Some(version))
-            .and_then(|()| leads.add_create(&calls.path("leader"), &record, &ephemeral));
-        added.map_err(failed)?;
+        let leads = first_write(calls, &client, (who, &record), (version, schema));
+        let leads = leads.map_err(failed)?;
         if !carry_out(calls, PATIENCE, leads)? {
             return Err(StoreError::Led(String::new()));
         }

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `epoch` | its data version is the token of the last leader |
 //! | `leader` | who leads and for how long; ephemeral, of the leader's session |
+//! | `schema` | the form of what the store holds, as a number |
 //! | `writes` | token and number of the last write |
 //! | `data` | the values |
 //!
@@ -61,10 +62,12 @@ impl ZooKeeperStore {
     ///
     /// # Errors
     ///
-    /// When the address has another form, or no server answers.
+    /// When the address has another form, no server answers, or the store has another schema.
     pub fn open(address: &str) -> Result<Self, StoreError> {
+        let calls = Calls::connect(address)?;
+        leader::read_schema(&calls)?;
         Ok(Self {
-            calls: Calls::connect(address)?,
+            calls,
             leading: Leading::default(),
         })
     }
