@@ -3,6 +3,7 @@
 //! A store gets the number from its first leader, in the write by which that one leads. Every start reads it, and so
 //! does everyone who wants to lead. A store without the number is from before there was one, and counts as schema 1.
 
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
 use super::batch::StoreError;
 
 /// The schema that this program reads and writes.

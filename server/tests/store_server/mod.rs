@@ -134,11 +134,6 @@ impl StoreServer {
         }
     }
 
-    /// The kind of the store.
-    pub(crate) fn kind(&self) -> Kind {
-        self.kind
-    }
-
     /// The address of a store with this prefix.
     pub(crate) fn address(&self, prefix: &str) -> String {
         self.kind.address(&self.ports, prefix)

@@ -32,18 +32,17 @@ fn running(at: usize, kind: Kind) -> Option<Arc<StoreServer>> {
 }
 
 /// Runs a case over the server of each kind that is installed; tests share them.
-fn over_running(case: impl Fn(&StoreServer)) {
+fn over_running(case: impl Fn(Kind, &StoreServer)) {
     for (at, kind) in Kind::ALL.iter().enumerate() {
         if let Some(server) = running(at, *kind) {
-            case(&server);
+            case(*kind, &server);
         }
     }
 }
 
 /// Runs a case over the place of an empty store of each kind that is installed.
 pub(super) fn over_places(case: &impl Fn(&Place)) {
-    over_running(|server| {
-        let kind = server.kind();
+    over_running(|kind, server| {
         let prefix = prefix();
         let address = server.address(&prefix);
         let of_store = address.clone();
@@ -58,7 +57,7 @@ pub(super) fn over_places(case: &impl Fn(&Place)) {
 
 /// Runs a case over all kinds of stores that are installed.
 pub(super) fn over_all(case: &impl Fn(&Subject)) {
-    over_running(|server| {
+    over_running(|_, server| {
         let address = server.address(&prefix());
         case(&Subject {
             store: open_shared(&address).unwrap(),
@@ -93,7 +92,7 @@ fn write_through(store: &dyn Store, harm: impl Fn(u64) -> std::thread::JoinHandl
 
 #[test]
 fn a_write_whose_answer_is_lost_is_carried_out_once() {
-    over_running(|server| {
+    over_running(|_, server| {
         let link = server.link();
         let store = open_shared(&link.address(&prefix())).unwrap();
         write_through(&*store, |round| {
