@@ -1,4 +1,4 @@
-//! A scheduler that starts anew and stands where another one stands: what it is given, and what is left out.
+//! Rebuilding a scheduler from the state of another one: the calls that it takes, and what they leave out.
 //!
 //! 1. Nodes register with what they run. They come before applications, so that limits count the whole cluster.
 //! 2. Applications are taken over: those whose masters run, those that may be served, those between two attempts,

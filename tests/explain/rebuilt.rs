@@ -1,4 +1,4 @@
-//! States of schedulers that run, built anew: from what lives, as a journal, and in a file.
+//! The state of a scheduler that runs is rebuilt: by recovery, from a journal, and from a file.
 
 use capsched::api::{
     AppSpec, Ask, AskCall, Engine, Event, GangAsk, ModeKind, Rebuild, Restarts, Scheduler,

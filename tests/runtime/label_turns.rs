@@ -1,4 +1,4 @@
-//! Labels that go away beside a caller that only fetches: what comes of it is what comes of it in one piece.
+//! Labels that are removed in parts beside a caller that only fetches: the result equals that of one piece.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::collections::BTreeMap;

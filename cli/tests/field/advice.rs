@@ -1,4 +1,4 @@
-//! What is said about files of another kind and about values of another form helps who gave them.
+//! Errors about files of another kind and values of another form say what is expected.
 
 use std::fs;
 

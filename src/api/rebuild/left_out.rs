@@ -1,4 +1,4 @@
-//! What a state that is built anew leaves out, in words.
+//! What a rebuilt state leaves out, in words.
 
 use std::collections::BTreeSet;
 

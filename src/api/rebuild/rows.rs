@@ -1,4 +1,4 @@
-//! The rows of a ledger as nodes, applications and asks of outsiders.
+//! The rows of a ledger as nodes, applications and asks of the API.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Calls that take over what lives, as they are kept in a journal.
+//! Recovery calls of a journal: an application is taken over, a node registers with what runs on it.
 
 use std::collections::BTreeSet;
 

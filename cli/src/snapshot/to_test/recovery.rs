@@ -1,4 +1,4 @@
-//! Calls that take over what lives, as statements.
+//! Recovery calls of a journal, as statements of a Rust test.
 
 use std::fmt::Write as _;
 
