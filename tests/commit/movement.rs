@@ -11,7 +11,6 @@ use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, NodeName, NodeReport, NodeSpec,
     ResourceVector, Sequential,
 };
-use capsched::config;
 use capsched::id::{PartitionId, java_order};
 
 const APP: ApplicationId = ApplicationId::new(1);
@@ -27,17 +26,9 @@ fn engine(containers: i64) -> Sequential {
         ("per-node-heartbeat.maximum-offswitch-assignments", "100000"),
         ("per-node-heartbeat.maximum-container-assignments", "100000"),
     ];
-    let pairs = pairs.map(|(key, value)| {
-        let key = format!("yarn.scheduler.capacity.{key}");
-        (key, value.to_owned())
-    });
-    let site = [(
-        "yarn.scheduler.minimum-allocation-mb".to_owned(),
-        "1".to_owned(),
-    )];
-    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&site.into(), &pairs.into(), &types);
-    let mut engine = Sequential::new(loaded.unwrap().settings, &[]).unwrap();
+    let site = [("yarn.scheduler.minimum-allocation-mb", "1")];
+    let settings = crate::trees::settings_at(site, pairs);
+    let mut engine = Sequential::new(settings, &[]).unwrap();
     let name = NodeName::new("n1", 1).unwrap();
     let total = ResourceVector::of(&[1_234_577, 100_003]);
     engine

@@ -7,11 +7,20 @@ use capsched::queue::TreeSettings;
 
 /// The settings that pairs without their common prefix come to, for memory and vcores.
 pub(crate) fn settings<const N: usize>(pairs: [(&str, &str); N]) -> TreeSettings {
+    settings_at([], pairs)
+}
+
+/// The same with settings of the site.
+pub(crate) fn settings_at<const S: usize, const N: usize>(
+    site: [(&str, &str); S],
+    pairs: [(&str, &str); N],
+) -> TreeSettings {
+    let site = site.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let pairs = pairs.map(|(key, value)| {
         let key = format!("yarn.scheduler.capacity.{key}");
         (key, value.to_owned())
     });
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
+    let loaded = config::from_pairs(&BTreeMap::from(site), &BTreeMap::from(pairs), &types);
     loaded.expect("a tree that a test wrote").settings
 }
