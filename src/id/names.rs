@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
+use smol_str::SmolStr;
 
 use super::java_order;
 
@@ -75,7 +76,9 @@ impl fmt::Display for ContainerId {
 /// A node: host and port. Order is by host, then port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeName {
-    host: std::sync::Arc<str>,
+    /// Hosts of up to 23 bytes stand in place: events and answers copy the name of their node, and threads that count
+    /// one shared text wait for each other.
+    host: SmolStr,
     port: u16,
 }
 
