@@ -52,6 +52,8 @@ fast_paths! {
     UserSurelyOver,
     /// A computed user limit is reused within one version of the leaf's users.
     UserLimitCache,
+    /// The weight of a leaf's active users is their number, where no user has a weight of its own.
+    UnitWeights,
     /// The first node with room is found by bounds of blocks instead of a scan.
     FitIndexBounds,
     /// Applications at the front of an order that get nothing are skipped together.
@@ -94,6 +96,8 @@ pub enum PlantedFlaw {
     UserSurelyOverIgnoresWeight,
     /// A cached user limit is used in a later version of the leaf's users.
     UserLimitCacheIgnoresVersion,
+    /// A weight of a user's own counts as 1.
+    UnitWeightsIgnoreOwn,
     /// Freed room does not raise the bound of its block.
     FitIndexBoundsStayLow,
     /// An application of the skippable head that asks again stays in it.
@@ -138,6 +142,7 @@ impl PlantedFlaw {
         (FastPath::GrantedUser, Self::GrantedUserMovesCount),
         (FastPath::UserSurelyOver, Self::UserSurelyOverIgnoresWeight),
         (FastPath::UserLimitCache, Self::UserLimitCacheIgnoresVersion),
+        (FastPath::UnitWeights, Self::UnitWeightsIgnoreOwn),
         (FastPath::FitIndexBounds, Self::FitIndexBoundsStayLow),
         (FastPath::SkippableHead, Self::SkippableHeadKeepsAsker),
         (FastPath::SkippableHead, Self::SkippableHeadKeepsBound),

@@ -194,6 +194,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("foldhash", &["id"]),
     ("hdrhistogram", &["metrics"]),
     ("smallvec", &["queue", "commit"]),
+    ("smol_str", &["id"]),
     ("csv", &["simulator"]),
     ("flate2", &["simulator"]),
     ("quick_xml", &["config"]),

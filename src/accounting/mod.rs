@@ -52,6 +52,6 @@ pub(crate) use skippable_head::{
     SkippedApps, asks_nothing, grow_head, may_join, note_head_limit, note_user_limit,
 };
 pub(crate) use users::{
-    charge_user, charge_user_each, deactivate_user, recompute_usage_ratio, renew_bounds,
-    sum_weights,
+    charge_user, charge_user_each, count_own_weights, deactivate_user, follow_active_weight,
+    recompute_usage_ratio, renew_bounds, sum_weights,
 };

@@ -5,6 +5,7 @@
 //!
 //! Tests: `tests/commit/user_bounds.rs`.
 
+use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::user_bounds;
 use crate::queue::{User, UserPart};
@@ -18,8 +19,7 @@ pub(crate) fn sum_weights(state: &State, leaf: QueueSlot, only_active: bool) -> 
         .map(|&user| &state.users[user])
         .filter(|user| user.active || !only_active);
     let add = |sum, user: &User| share::sum(sum, user.weight);
-    let is_one = |user: &User| user.weight.to_bits() == 1.0f32.to_bits();
-    let in_any_order = |(sum, ones), user| (add(sum, user), ones && is_one(user));
+    let in_any_order = |(sum, ones), user| (add(sum, user), ones && has_weight_one(user));
     // Ones add up exactly, whatever their order.
     let (sum, ones) = users.clone().fold((0.0, true), in_any_order);
     if ones {
@@ -28,6 +28,33 @@ pub(crate) fn sum_weights(state: &State, leaf: QueueSlot, only_active: bool) -> 
     let mut users: Vec<&User> = users.collect();
     java_order::sort(&mut users, 0, |user| java_order::string_hash(&user.name));
     users.into_iter().fold(0.0, add)
+}
+
+/// Follows the weight of the active users of a leaf after one of them became active, or is no more.
+pub(crate) fn follow_active_weight(state: &mut State, leaf: QueueSlot, became: bool) {
+    let users = state.queues[leaf].as_leaf();
+    let ones = users.own_weights == 0 || is_planted(PlantedFlaw::UnitWeightsIgnoreOwn);
+    // Must equal [`sum_weights`]: ones add up exactly.
+    let weight = if ones && FastPath::UnitWeights.is_taken() {
+        let weight = users.active_weight + if became { 1.0 } else { -1.0 };
+        debug_assert_eq!(weight.to_bits(), sum_weights(state, leaf, true).to_bits());
+        weight
+    } else {
+        sum_weights(state, leaf, true)
+    };
+    state.queues[leaf].as_leaf_mut().active_weight = weight;
+}
+
+/// Users of a leaf that have a weight of their own, which is not 1.
+pub(crate) fn count_own_weights(state: &State, leaf: QueueSlot) -> usize {
+    let users = state.queues[leaf].as_leaf().users.iter();
+    users
+        .filter(|&&user| !has_weight_one(&state.users[user]))
+        .count()
+}
+
+fn has_weight_one(user: &User) -> bool {
+    user.weight.to_bits() == 1.0f32.to_bits()
 }
 
 /// The last application of a user that asked for something in a leaf does not any more: the user's use is
@@ -40,8 +67,7 @@ pub(crate) fn deactivate_user(state: &mut State, leaf: QueueSlot, user: UserSlot
     if !std::mem::take(&mut state.users[user].active) {
         return;
     }
-    let weight = sum_weights(state, leaf, true);
-    state.queues[leaf].as_leaf_mut().active_weight = weight;
+    follow_active_weight(state, leaf, false);
     for partition in state.partition_ids() {
         let used = state.users[user].part(partition).used.get();
         let users = state.queues[leaf].as_leaf_mut();

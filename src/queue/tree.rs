@@ -319,6 +319,8 @@ pub struct Leaf {
     pub waiting_users: i32,
     /// Sum of the weights of all users.
     pub total_weight: f32,
+    /// Users that have a weight of their own, which is not 1.
+    pub own_weights: usize,
     /// The last version of the users in which weights were summed anew since a record went, or a weight was set: that
     /// begins no version, and a limit that was computed before stands until the next one.
     pub weights_moved_in: Option<u64>,

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::user_limit_cache::known_limits;
 use crate::accounting::{
-    charge_user, charge_user_each, deactivate_user, note_user_limit, renew_bounds, sum_weights,
+    charge_user, charge_user_each, count_own_weights, deactivate_user, follow_active_weight,
+    note_user_limit, renew_bounds, sum_weights,
 };
 use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
@@ -67,8 +68,12 @@ impl Leaves {
         let users = state.queues[leaf].as_leaf_mut();
         users.users.push(slot);
         users.most_users = users.most_users.max(users.users.len());
-        let total = sum_weights(state, leaf, false);
-        state.queues[leaf].as_leaf_mut().total_weight = total;
+        let (total, own) = (
+            sum_weights(state, leaf, false),
+            count_own_weights(state, leaf),
+        );
+        let users = state.queues[leaf].as_leaf_mut();
+        (users.total_weight, users.own_weights) = (total, own);
         slot
     }
 
@@ -258,8 +263,7 @@ impl Leaves {
             return;
         }
         state.users[user].active = true;
-        let weight = sum_weights(state, leaf, true);
-        state.queues[leaf].as_leaf_mut().active_weight = weight;
+        follow_active_weight(state, leaf, true);
         for partition in state.partition_ids() {
             let used = state.users[user].part(partition).used.get();
             let users = state.queues[leaf].as_leaf_mut();
@@ -351,7 +355,9 @@ fn update_weights(state: &mut State, leaf: QueueSlot) {
         sum_weights(state, leaf, true),
         sum_weights(state, leaf, false),
     );
+    let own = count_own_weights(state, leaf);
     let users = state.queues[leaf].as_leaf_mut();
+    users.own_weights = own;
     users.active_weight = active;
     users.total_weight = total;
     users.weights_moved_in = Some(users.users_version);
