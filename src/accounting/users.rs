@@ -36,7 +36,7 @@ pub(crate) fn follow_active_weight(state: &mut State, leaf: QueueSlot, became: b
     let ones = users.own_weights == 0 || is_planted(PlantedFlaw::UnitWeightsIgnoreOwn);
     // Must equal [`sum_weights`]: ones add up exactly.
     let weight = if ones && FastPath::UnitWeights.is_taken() {
-        let weight = users.active_weight + if became { 1.0 } else { -1.0 };
+        let weight = share::sum(users.active_weight, if became { 1.0 } else { -1.0 });
         debug_assert_eq!(weight.to_bits(), sum_weights(state, leaf, true).to_bits());
         weight
     } else {
