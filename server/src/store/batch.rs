@@ -208,7 +208,11 @@ pub trait Store: Debug + Send + Sync {
         most: usize,
     ) -> Result<Vec<Entry>, StoreError>;
 
-    /// Waits for a write behind a revision, at most so long; the present revision.
+    /// How long another leader may lead on unless it renews, by what [`Store::lead`] saw last. Nothing: it saw none.
+    fn led_for(&self) -> Option<Duration>;
+
+    /// Waits for a write behind a revision, at most so long; the present revision. A store that processes share also
+    /// returns when the leader renews or resigns.
     ///
     /// # Errors
     ///

@@ -166,6 +166,10 @@ impl Store for Dies {
         self.inner.range(prefix, behind, most)
     }
 
+    fn led_for(&self) -> Option<Duration> {
+        self.inner.led_for()
+    }
+
     fn watch(&self, behind: Revision, patience: Duration) -> Result<Revision, StoreError> {
         self.inner.watch(behind, patience)
     }

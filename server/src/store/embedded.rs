@@ -392,6 +392,13 @@ impl Store for EmbeddedStore {
         Ok(entries)
     }
 
+    fn led_for(&self) -> Option<Duration> {
+        let shown = self.shown();
+        let until_ns = shown.leader.as_ref()?.until_ns;
+        let left_ns = until_ns.saturating_sub(self.clock.0.now_ns());
+        Some(Duration::from_nanos(left_ns))
+    }
+
     fn watch(&self, behind: Revision, patience: Duration) -> Result<Revision, StoreError> {
         let shown = self.shown();
         let waited = self

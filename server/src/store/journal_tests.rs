@@ -134,6 +134,10 @@ impl Store for Full {
         self.0.range(prefix, behind, most)
     }
 
+    fn led_for(&self) -> Option<Duration> {
+        self.0.led_for()
+    }
+
     fn watch(&self, behind: Revision, patience: Duration) -> Result<Revision, StoreError> {
         self.0.watch(behind, patience)
     }

@@ -65,6 +65,15 @@ struct SeenRenewal {
     number: i64,
     /// By the clock's ns.
     at_ns: u64,
+    lease: Duration,
+}
+
+impl SeenRenewal {
+    /// What is left of the lease.
+    fn left(self, now_ns: u64) -> Duration {
+        let silent = Duration::from_nanos(now_ns.saturating_sub(self.at_ns));
+        self.lease.saturating_sub(silent)
+    }
 }
 
 /// The lead as one process knows it.
@@ -149,20 +158,25 @@ impl<T: Clone> Leadership<T> {
         let read = serde_json::from_slice(record);
         let leader: LeaderRecord =
             read.map_err(|error| StoreError::unread(place, record, error))?;
-        let mut seen = lock(&self.seen);
-        let at_ns = match *seen {
-            Some(seen) if seen.number == renewal => seen.at_ns,
-            _ => now_ns,
-        };
-        *seen = Some(SeenRenewal {
+        let mut last = lock(&self.seen);
+        let seen = SeenRenewal {
             number: renewal,
-            at_ns,
-        });
-        let silent = Duration::from_nanos(now_ns.saturating_sub(at_ns));
-        match silent < Duration::from_millis(leader.lease_ms) {
-            true => Err(StoreError::Led(leader.who)),
-            false => Ok(leader.who),
+            at_ns: match *last {
+                Some(last) if last.number == renewal => last.at_ns,
+                _ => now_ns,
+            },
+            lease: Duration::from_millis(leader.lease_ms),
+        };
+        *last = Some(seen);
+        match seen.left(now_ns).is_zero() {
+            true => Ok(leader.who),
+            false => Err(StoreError::Led(leader.who)),
         }
+    }
+
+    /// What is left of the lease of another leader, by the renewal that was seen last.
+    pub(super) fn led_for(&self, now_ns: u64) -> Option<Duration> {
+        lock(&self.seen).map(|seen| seen.left(now_ns))
     }
 }
 
@@ -182,8 +196,12 @@ mod tests {
         let own = Leadership::<()>::default();
         let record = Leadership::<()>::first_record("other", LEASE).unwrap();
         let at = |renewal, now_ns| own.silent_leader("leader", &record, renewal, now_ns);
+        assert_eq!(own.led_for(100), None);
         assert_eq!(at(7, 100), led());
+        assert_eq!(own.led_for(100), Some(LEASE));
         assert_eq!(at(7, 99 + LEASE_NS), led());
+        let left = [99, 100, 200].map(|ns| own.led_for(ns + LEASE_NS).unwrap());
+        assert_eq!(left, [1, 0, 0].map(Duration::from_nanos));
         // A renewal begins the time anew, as does a clock that went back.
         assert_eq!(at(8, 100 + LEASE_NS), led());
         assert_eq!(at(8, 50), led());

@@ -9,6 +9,29 @@ use capsched::time::{Clock, SystemClock};
 
 use super::batch::{Store, StoreError, Token};
 
+/// How long a leader waits for the answer to one renewal. With the rests of its thread a second renewal then begins, and
+/// is waited for, before the lease counts as ended.
+#[cfg(any(test, feature = "etcd", feature = "zookeeper"))]
+pub(super) fn renewal_patience(lease: Duration) -> Duration {
+    lease / 32 * 9
+}
+
+/// Between a renewal that was answered and the next one.
+fn between_renewals(lease: Duration) -> Duration {
+    lease / 8
+}
+
+/// Between a renewal that failed and the next one.
+fn after_a_failure(lease: Duration) -> Duration {
+    lease / 64
+}
+
+/// How long after the beginning of the last renewal a leader leads. Three quarters of the lease, so that clocks may
+/// differ.
+fn trusted(lease: Duration) -> Duration {
+    lease / 4 * 3
+}
+
 /// Prolongs the lease of a leader until it is dropped; then it resigns.
 #[derive(Debug)]
 pub(crate) struct LeaseKeeper {
@@ -29,9 +52,9 @@ struct LeaseState {
 }
 
 impl LeaseState {
-    /// Whether another process may lead. Three quarters of the lease count, so that clocks may differ.
+    /// Whether another process may lead.
     fn may_have_ended(&self) -> bool {
-        let patience = u64::try_from((self.lease / 4 * 3).as_nanos()).unwrap_or(u64::MAX);
+        let patience = u64::try_from(trusted(self.lease).as_nanos()).unwrap_or(u64::MAX);
         let since_ns = self.renewed_ns.load(Ordering::Relaxed);
         // Relaxed: the store refuses what comes too late, whoever sees this when.
         self.fenced.load(Ordering::Relaxed)
@@ -42,15 +65,19 @@ impl LeaseState {
     fn prolong(&self, store: &dyn Store, token: Token) {
         while !self.ends.load(Ordering::Relaxed) && !self.fenced.load(Ordering::Relaxed) {
             let begun_ns = self.clock.now_ns();
-            match store.renew(token) {
-                Ok(()) => self.renewed_ns.store(begun_ns, Ordering::Relaxed),
+            let rest = match store.renew(token) {
+                Ok(()) => {
+                    self.renewed_ns.store(begun_ns, Ordering::Relaxed);
+                    between_renewals(self.lease)
+                }
                 Err(error) => {
                     tracing::error!(%error, "the lease could not be prolonged");
                     let fenced = error == StoreError::Fenced;
                     self.fenced.store(fenced, Ordering::Relaxed);
+                    after_a_failure(self.lease)
                 }
-            }
-            thread::park_timeout(self.lease / 8);
+            };
+            thread::park_timeout(rest);
         }
     }
 }
@@ -97,6 +124,24 @@ impl Drop for LeaseKeeper {
             thread.thread().unpark();
             // Its panic was reported when it happened.
             let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewal_that_is_not_answered_leaves_time_for_a_second_one() {
+        for lease_ms in [64, 1_000, 1_500, 10_000, 60_000] {
+            let lease = Duration::from_millis(lease_ms);
+            let one = renewal_patience(lease);
+            // From the beginning of the last renewal that was answered.
+            let second_ends = between_renewals(lease) + one + after_a_failure(lease) + one;
+            // The rest is for the answer to the last one, which delays the next one.
+            let left = trusted(lease).saturating_sub(second_ends);
+            assert!(left >= lease / 32, "{lease:?}: {left:?}");
         }
     }
 }

@@ -68,7 +68,9 @@ impl Standby {
             }
             Err(StoreError::Led(leader)) => {
                 self.leader = leader;
-                let seen = self.store.watch(self.seen, patience)?;
+                // No longer than the leader may lead: nothing is written when its lease ends.
+                let left = self.store.led_for().unwrap_or(patience);
+                let seen = self.store.watch(self.seen, patience.min(left))?;
                 if seen > self.seen {
                     // Under load each look then reads what many writes brought.
                     std::thread::sleep(GATHERING.min(patience));

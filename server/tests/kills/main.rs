@@ -13,6 +13,7 @@ mod child;
 mod failover;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 #[path = "../store_server/mod.rs"]
+#[expect(dead_code, reason = "no request is held up here")]
 mod store_server;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -10,8 +10,15 @@ use capsched::sync::{AtomicBool, Mutex, Ordering};
 
 use super::Kind;
 
+/// What is done before a request passes.
+struct Before {
+    /// Bytes by which the request is known.
+    holds: Vec<u8>,
+    work: Box<dyn FnOnce() + Send>,
+}
+
 /// What a link does with bytes and connections.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     /// New connections are closed at once.
     refuses: AtomicBool,
@@ -19,10 +26,10 @@ struct State {
     stalls: AtomicBool,
     ended: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
+    before: Mutex<Option<Before>>,
 }
 
 /// One way to each of the members of a store. It ends when it is dropped.
-#[derive(Debug)]
 pub(crate) struct Link {
     state: Arc<State>,
     kind: Kind,
@@ -38,6 +45,18 @@ impl State {
         }
     }
 
+    /// Does what is to be done before these bytes of a request pass.
+    fn prepare(&self, bytes: &[u8]) {
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let meant = |before: &mut Before| {
+            let length = before.holds.len();
+            bytes.windows(length).any(|part| part == before.holds)
+        };
+        if let Some(before) = before.take_if(meant) {
+            (before.work)();
+        }
+    }
+
     fn keep(&self, stream: &TcpStream) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.extend(stream.try_clone());
@@ -49,10 +68,11 @@ fn run(name: &str, work: impl FnOnce() + Send + 'static) {
     builder.spawn(work).unwrap();
 }
 
-/// Copies bytes until one side is closed.
-fn copy(state: &State, mut from: TcpStream, mut to: TcpStream) {
+/// Copies bytes until one side is closed. `sees` has them first.
+fn copy(state: &State, mut from: TcpStream, mut to: TcpStream, sees: impl Fn(&[u8])) {
     let mut bytes = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
+        sees(&bytes[..count]);
         while state.stalls.load(Ordering::Relaxed) {
             thread::sleep(Duration::from_millis(2));
         }
@@ -87,8 +107,10 @@ fn serve(state: &Arc<State>, listener: &TcpListener, port: u16) {
         state.keep(&near);
         state.keep(&far);
         let (out, back) = (Arc::clone(state), Arc::clone(state));
-        run("out", move || copy(&out, near, far));
-        run("back", move || copy(&back, far_too, near_too));
+        run("out", move || {
+            copy(&out, near, far, |bytes| out.prepare(bytes));
+        });
+        run("back", move || copy(&back, far_too, near_too, |_| {}));
     }
 }
 
@@ -113,6 +135,19 @@ impl Link {
     /// The address of a store with this prefix.
     pub(crate) fn address(&self, prefix: &str) -> String {
         self.kind.address(&self.ports, prefix)
+    }
+
+    /// Does something once, before a request that holds these bytes passes.
+    pub(crate) fn before(&self, holds: &[u8], work: impl FnOnce() + Send + 'static) {
+        let mut before = self
+            .state
+            .before
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *before = Some(Before {
+            holds: holds.to_vec(),
+            work: Box::new(work),
+        });
     }
 
     /// Closes all connections and refuses others, or lets bytes wait, until a while is over.

@@ -71,6 +71,8 @@ fn one_leads_at_a_time_and_tokens_ascend() {
             matches!(&second, Err(StoreError::Led(who)) if who == "a"),
             "{second:?}"
         );
+        let left = subject.other.led_for().unwrap();
+        assert!(left <= LONG && !left.is_zero(), "{left:?}");
         subject.store.renew(first).unwrap();
         subject.store.resign(first).unwrap();
         let second = subject.other.lead("b", LONG).unwrap();

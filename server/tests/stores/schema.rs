@@ -15,7 +15,7 @@ pub(super) struct Place {
 }
 
 /// A way around a store.
-pub(super) trait Raw {
+pub(super) trait Raw: Send {
     /// What a name beside the values holds.
     fn read(&self, name: &str) -> Option<Vec<u8>>;
 

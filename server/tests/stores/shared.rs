@@ -67,6 +67,21 @@ pub(super) fn over_all(case: &impl Fn(&Subject)) {
     });
 }
 
+#[test]
+fn a_watcher_sees_a_renewal() {
+    over_running(|_, server| {
+        let address = server.address(&prefix());
+        let [store, other] = [0, 1].map(|_| open_shared(&address).unwrap());
+        let token = store.lead("a", LONG).unwrap();
+        let before = put(&*store, token, "k", "1");
+        std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| other.watch(before, LONG).unwrap());
+            store.renew(token).unwrap();
+            assert!(watcher.join().unwrap() > before);
+        });
+    });
+}
+
 /// Writes while harm is done again and again, each write with the condition that the one before it counts.
 fn write_through(store: &dyn Store, harm: impl Fn(u64) -> std::thread::JoinHandle<()>) {
     let token = store.lead("a", LONG).unwrap();
@@ -88,6 +103,34 @@ fn write_through(store: &dyn Store, harm: impl Fn(u64) -> std::thread::JoinHandl
         heals.join().unwrap();
     }
     assert_eq!(store.all("at/").unwrap().len(), 120);
+}
+
+/// What the first record of a leader holds, and no request before it.
+const FIRST_RECORD: &[u8] = br#""renewals":0"#;
+
+#[test]
+fn a_schema_that_comes_while_a_process_takes_the_lead_refuses_it() {
+    over_running(|kind, server| {
+        for before in [None, Some("1")] {
+            let (prefix, link) = (prefix(), server.link());
+            let way = || raw::open(kind, &server.address(&prefix), &prefix);
+            if before.is_some() {
+                way().set("schema", before);
+            }
+            let store = open_shared(&link.address(&prefix)).unwrap();
+            let late = way();
+            // The process has read the schema by then.
+            link.before(FIRST_RECORD, move || late.set("schema", Some("2")));
+            let error = store.lead("a", LONG).unwrap_err();
+            assert!(matches!(error, StoreError::Led(_)), "{error:?}");
+            let found = way().read("schema");
+            assert_eq!(found.as_deref(), Some(&b"2"[..]), "{kind:?}");
+            assert_eq!(way().read("leader"), None, "{kind:?}");
+            let error = store.lead("a", LONG).unwrap_err();
+            let of_schema = matches!(error, StoreError::Schema { found: 2, .. });
+            assert!(of_schema, "{kind:?}: {error:?}");
+        }
+    });
 }
 
 #[test]

@@ -30,6 +30,7 @@ use super::writes::Marks;
 use super::{number, of_header};
 use crate::store::batch::{StoreError, Token};
 use crate::store::leadership::{HeldLead, Leadership};
+use crate::store::lease::renewal_patience;
 use crate::store::schema::{self, SCHEMA};
 
 /// What a leader holds of etcd: the marks of its writes.
@@ -134,13 +135,17 @@ impl Leading {
         Err(StoreError::Led(who))
     }
 
+    /// What is left of the lease of another leader that was met last.
+    pub(super) fn led_for(&self, calls: &Calls) -> Option<Duration> {
+        self.0.led_for(calls.now_ns())
+    }
+
     /// Renews the lead of a token.
     pub(super) fn renew(&self, calls: &Calls, token: Token) -> Result<(), StoreError> {
         let (held, record) = self.0.renewal(token)?;
         let puts = TxnOp::put(leader_key(calls), record, None);
         let renews = Txn::new().when([leads(calls, token)]).and_then([puts]);
-        // Half a lease, so that a second try is in time.
-        let patience = PATIENCE.min(held.lease() / 2);
+        let patience = PATIENCE.min(renewal_patience(held.lease()));
         match calls.transact(patience, renews)?.succeeded() {
             true => Ok(()),
             false => Err(StoreError::Fenced),

@@ -154,11 +154,16 @@ impl Store for EtcdStore {
         Ok(entries)
     }
 
+    fn led_for(&self) -> Option<Duration> {
+        self.leading.led_for(&self.calls)
+    }
+
     fn watch(&self, behind: Revision, patience: Duration) -> Result<Revision, StoreError> {
         let options = WatchOptions::new()
             .with_prefix()
             .with_start_revision(number(behind.0 + 1));
-        let (mut client, key) = (self.calls.client(), self.data(""));
+        // Values and the leader's key.
+        let (mut client, key) = (self.calls.client(), self.calls.key(""));
         let call = async move {
             let watched = async {
                 let mut stream = client.watch(key, Some(options)).await?;

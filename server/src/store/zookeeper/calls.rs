@@ -6,7 +6,7 @@ use std::time::Duration;
 use capsched::sync::Mutex;
 use capsched::time::{Clock, SystemClock};
 use tokio::runtime::Runtime;
-use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error};
+use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, SessionState};
 
 use super::names::names;
 use crate::store::batch::StoreError;
@@ -21,12 +21,41 @@ const REST: Duration = Duration::from_millis(50);
 // As yarn.resourcemanager.zk-timeout-ms.
 const SESSION: Duration = Duration::from_secs(10);
 
+/// How long a session may be without a connection before another one is begun. The client waits twice as long after
+/// each try of all servers, up to the end of the session, so that it may find them back seconds late.
+const WITHOUT_CONNECTION: Duration = Duration::from_secs(1);
+
+/// A session, and since when it is known to have no connection.
+struct Session {
+    client: Client,
+    outage: Outage,
+}
+
+/// Since when there is no connection.
+#[derive(Debug, Default)]
+struct Outage {
+    /// By the clock's ns.
+    since_ns: Option<u64>,
+}
+
+impl Outage {
+    /// Takes in whether there is a connection now. Whether there was none for too long.
+    fn lasts(&mut self, connected: bool, now_ns: u64) -> bool {
+        if connected {
+            self.since_ns = None;
+            return false;
+        }
+        let since_ns = *self.since_ns.get_or_insert(now_ns);
+        now_ns.saturating_sub(since_ns) > nanos(WITHOUT_CONNECTION)
+    }
+}
+
 /// A session with one or more servers, with the root of all nodes.
 pub(super) struct Calls {
     runtime: Runtime,
     hosts: String,
     root: String,
-    client: Mutex<Client>,
+    session: Mutex<Session>,
     clock: SystemClock,
 }
 
@@ -109,12 +138,15 @@ impl Calls {
             .enable_all()
             .build()
             .map_err(failed)?;
-        let client = Mutex::new(runtime.block_on(begin_session(&hosts))?);
+        let session = Session {
+            client: runtime.block_on(begin_session(&hosts))?,
+            outage: Outage::default(),
+        };
         Ok(Self {
             runtime,
             hosts,
             root,
-            client,
+            session: Mutex::new(session),
             clock: SystemClock::new(),
         })
     }
@@ -151,13 +183,18 @@ impl Calls {
         self.nodes_of_key(key).1
     }
 
-    /// The client of a session; a new session where the last one has ended.
+    /// The client of a session; a new session where the last one has ended, or has no connection for too long. A
+    /// leader keeps the session by which it leads.
     pub(super) fn client(&self) -> Result<Client, StoreError> {
-        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        if client.state().is_terminated() {
-            *client = self.runtime.block_on(begin_session(&self.hosts))?;
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = session.client.state();
+        let connected = state != SessionState::Disconnected;
+        let lost = session.outage.lasts(connected, self.now_ns());
+        if lost || state.is_terminated() {
+            session.client = self.runtime.block_on(begin_session(&self.hosts))?;
+            session.outage = Outage::default();
         }
-        Ok(client.clone())
+        Ok(session.client.clone())
     }
 
     /// Waits for one call, no longer than a patience.
@@ -204,6 +241,19 @@ impl Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_without_a_connection_is_given_up_after_a_while() {
+        let (mut outage, limit) = (Outage::default(), nanos(WITHOUT_CONNECTION));
+        assert!(!outage.lasts(false, 100));
+        assert!(!outage.lasts(false, 100 + limit));
+        assert!(outage.lasts(false, 101 + limit));
+        // A connection begins the time anew.
+        assert!(!outage.lasts(true, 102 + limit));
+        assert!(!outage.lasts(false, 103 + limit));
+        assert!(!outage.lasts(false, 103 + 2 * limit));
+        assert!(outage.lasts(false, 104 + 2 * limit));
+    }
 
     #[test]
     fn addresses_name_servers_and_a_root() {

@@ -25,6 +25,7 @@ use super::calls::{Calls, PATIENCE, failed, persistent};
 use super::present;
 use crate::store::batch::{StoreError, Token};
 use crate::store::leadership::{HeldLead, Leadership};
+use crate::store::lease::renewal_patience;
 use crate::store::schema::{self, SCHEMA};
 
 /// What a leader holds of ZooKeeper.
@@ -201,14 +202,19 @@ impl Leading {
         }
     }
 
+    /// What is left of the lease of another leader that was met last.
+    pub(super) fn led_for(&self, calls: &Calls) -> Option<Duration> {
+        self.0.led_for(calls.now_ns())
+    }
+
     /// Renews the lead of a token.
     pub(super) fn renew(&self, calls: &Calls, token: Token) -> Result<(), StoreError> {
         let (held, record) = self.0.renewal(token)?;
         let mut renews = held.fenced(calls).map_err(failed)?;
         let added = renews.add_set_data(&calls.path("leader"), &record, None);
         added.map_err(failed)?;
-        // Half a lease, so that a second try is in time.
-        let done = carry_out(calls, PATIENCE.min(held.lease() / 2), renews);
+        let patience = PATIENCE.min(renewal_patience(held.lease()));
+        let done = carry_out(calls, patience, renews);
         match done {
             Ok(true) => Ok(()),
             Ok(false) => Err(StoreError::Fenced),

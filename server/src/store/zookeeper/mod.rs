@@ -30,7 +30,7 @@ mod writes;
 use std::fmt;
 use std::time::Duration;
 
-use zookeeper_client::{Client, Error};
+use zookeeper_client::{Client, Error, Stat};
 
 use super::batch::{Batch, Entry, Revision, Store, StoreError, Token};
 use calls::{Calls, PATIENCE};
@@ -151,6 +151,12 @@ fn revision(zxid: i64) -> Revision {
     Revision(u64::try_from(zxid).unwrap_or(0))
 }
 
+/// The last write of nodes.
+fn last_of(nodes: [Option<Stat>; 2]) -> Revision {
+    let zxids = nodes.into_iter().flatten().map(|stat| stat.mzxid);
+    revision(zxids.max().unwrap_or(0))
+}
+
 impl Store for ZooKeeperStore {
     fn lead(&self, who: &str, lease: Duration) -> Result<Token, StoreError> {
         self.leading.lead(&self.calls, who, lease)
@@ -201,18 +207,26 @@ impl Store for ZooKeeperStore {
         Ok(entries)
     }
 
+    fn led_for(&self) -> Option<Duration> {
+        self.leading.led_for(&self.calls)
+    }
+
     fn watch(&self, behind: Revision, patience: Duration) -> Result<Revision, StoreError> {
         let client = self.calls.client()?;
-        let path = self.calls.path("writes");
+        let paths = ["writes", "leader"].map(|name| self.calls.path(name));
         let watched = async {
-            let (stat, watcher) = client.check_and_watch_stat(&path).await?;
-            let found = revision(stat.map_or(0, |stat| stat.mzxid));
+            let (writes, written) = client.check_and_watch_stat(&paths[0]).await?;
+            let (leader, renewed) = client.check_and_watch_stat(&paths[1]).await?;
+            let found = last_of([writes, leader]);
             if found > behind {
                 return Ok::<Revision, Error>(found);
             }
-            watcher.changed().await;
-            let stat = client.check_stat(&path).await?;
-            Ok(revision(stat.map_or(0, |stat| stat.mzxid)))
+            tokio::select! {
+                _ = written.changed() => {}
+                _ = renewed.changed() => {}
+            }
+            let writes = client.check_stat(&paths[0]).await?;
+            Ok(last_of([writes, client.check_stat(&paths[1]).await?]))
         };
         let call = async {
             match tokio::time::timeout(patience, watched).await {
