@@ -36,6 +36,13 @@ impl Contender {
     }
 }
 
+/// When a process began to lead and was ready, by the clock's ms.
+#[derive(Clone, Copy, Debug, Default)]
+struct Takeover {
+    leads_ms: u64,
+    ready_ms: u64,
+}
+
 /// A fault under way.
 struct Harm {
     began_ms: u64,
@@ -57,6 +64,10 @@ struct Trial {
     lives: Lives,
     /// From a fault to a next leader that is ready, in ms.
     failovers: Vec<u64>,
+    /// From a fault to that leader's lead, in ms.
+    leads: Vec<u64>,
+    /// From its lead until it is ready, in ms.
+    starts: Vec<u64>,
     /// The longest time between two answers of a leader that goes on, in ms.
     pauses: Vec<u64>,
     /// Leaders that lost the lead without a fault of ours.
@@ -74,6 +85,8 @@ impl Trial {
             moments: Moments::seeded(),
             lives: Lives::default(),
             failovers: Vec::new(),
+            leads: Vec::new(),
+            starts: Vec::new(),
             pauses: Vec::new(),
             by_themselves: 0,
             heals: None,
@@ -90,20 +103,30 @@ impl Trial {
         }
     }
 
-    /// Waits until a process leads and is ready. Whether it came so far.
-    fn await_ready(&mut self, of: &mut Contender, run: &mut Run) -> bool {
+    /// Waits until a process leads and is ready. Nothing where it did not come so far.
+    fn await_ready(&mut self, of: &mut Contender, run: &mut Run) -> Option<Takeover> {
+        let mut takeover = Takeover::default();
         while let Some(line) = of.line() {
             if line == "leads" {
+                takeover.leads_ms = self.clock.now_ms();
                 let mut input = of.spawned.process.stdin.take().unwrap();
                 // A process that has ended reads nothing.
                 let _ = writeln!(input, "go");
             }
             self.lives.known.take(run, &line);
             if run.ready {
-                return true;
+                takeover.ready_ms = self.clock.now_ms();
+                return Some(takeover);
             }
         }
-        false
+        None
+    }
+
+    /// Counts a failover that began at a time.
+    fn count(&mut self, began_ms: u64, of: Takeover) {
+        self.failovers.push(of.ready_ms.saturating_sub(began_ms));
+        self.leads.push(of.leads_ms.saturating_sub(began_ms));
+        self.starts.push(of.ready_ms.saturating_sub(of.leads_ms));
     }
 
     /// Does harm to a leader that is ready.
@@ -159,13 +182,16 @@ impl Trial {
         let (mut leader, mut standby) = (self.contender(), None);
         let (mut run, mut began_ms, mut done) = (Run::default(), None, 0);
         while done < faults {
-            let ready = run.ready || self.await_ready(&mut leader, &mut run);
+            let takeover = match run.ready {
+                true => None,
+                false => self.await_ready(&mut leader, &mut run),
+            };
+            if let (Some(began), Some(takeover)) = (began_ms, takeover) {
+                self.count(began, takeover);
+                began_ms = None;
+            }
             let mut outcome = Outcome::Ended;
-            if ready {
-                if let Some(began_ms) = began_ms.take() {
-                    let failover = self.clock.now_ms().saturating_sub(began_ms);
-                    self.failovers.push(failover);
-                }
+            if run.ready {
                 // One that follows at the time of the fault.
                 let follows = standby.take();
                 standby = follows.or_else(|| Some(self.contender().await_following()));
@@ -196,6 +222,8 @@ impl Trial {
     fn show(&mut self, kind: Kind, faults: u32, fault: Fault) {
         self.failovers.sort_unstable();
         self.pauses.sort_unstable();
+        self.leads.sort_unstable();
+        self.starts.sort_unstable();
         self.lives.show(faults);
         let of = |values: &[u64]| {
             let [p50, p99, most] = [500, 990, 1000].map(|at| quantile(values, at));
@@ -207,8 +235,11 @@ impl Trial {
         let mut out = std::io::stderr().lock();
         let _ = writeln!(
             out,
-            "{kind:?}, {fault:?}: failovers {}; leaders that went on {}; lost without a fault {}",
+            "{kind:?}, {fault:?}: failovers {}, of these until the lead {}, from there until ready {}; leaders that went on \
+             {}; lost without a fault {}",
             of(&self.failovers),
+            of(&self.leads),
+            of(&self.starts),
             of(&self.pauses),
             self.by_themselves
         );
