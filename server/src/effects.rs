@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use capsched::api::{ApplicationId, PartitionView, QueueView, Sequential, StateView, UserLimits};
-use capsched::resource::Calculator;
 use serde::{Deserialize, Serialize};
 
 /// How a refresh concerns applications.
@@ -258,10 +257,7 @@ impl<'a> SeenState<'a> {
 
     /// How many of an amount's types count: with the calculator of memory, memory alone.
     fn counted(&self) -> usize {
-        match self.engine.ledger().state().calculator {
-            Calculator::MemoryOnly { .. } => 1,
-            Calculator::Dominant { types } => types,
-        }
+        self.engine.ledger().state().calculator.fitting_types()
     }
 
     fn exceeds(&self, used: &[i64], limit: &[i64]) -> bool {

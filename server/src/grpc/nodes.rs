@@ -76,6 +76,7 @@ impl NodeService {
             taken: texts(&found.taken),
             stop: texts(&found.to_stop),
             heartbeat_ms: HEARTBEAT_MS,
+            counted_types: u32::try_from(self.rm().fitting_types()).unwrap_or(u32::MAX),
         })
     }
 

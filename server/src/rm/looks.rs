@@ -13,7 +13,7 @@ use capsched::proposer::{
     propose_watched,
 };
 use capsched::queue::{Exclusivity, KeyAsks};
-use capsched::resource::{Calculator, MEMORY, ResourceVector, VCORES};
+use capsched::resource::{MEMORY, ResourceVector, VCORES};
 use capsched::snapshot::State;
 
 /// One look of a pass at a key of an application.
@@ -145,10 +145,7 @@ impl Obstacle {
 impl Shortage {
     fn of(state: &State, required: &ResourceVector, available: &ResourceVector) -> Self {
         let types = &state.settings.resource_types;
-        let counted = match state.calculator {
-            Calculator::MemoryOnly { .. } => 1,
-            Calculator::Dominant { .. } => types.len(),
-        };
+        let counted = state.calculator.fitting_types();
         let missing = types.iter().take(counted).enumerate();
         let missing = missing.filter(|&(at, _)| required[at] > available[at]);
         Self {

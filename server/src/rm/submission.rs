@@ -256,6 +256,14 @@ impl ResourceManager {
             .clone()
     }
 
+    /// How many types of an amount count where it has to fit, from memory on.
+    #[must_use]
+    pub fn fitting_types(&self) -> usize {
+        let configuration = self.configuration();
+        let settings = &configuration.loaded.settings;
+        settings.scheduler.calculator.fitting_types()
+    }
+
     /// Reads an application id, as far as its form goes.
     pub(super) fn parse_app(&self, text: &str) -> Result<ApplicationId, CommandError> {
         let invalid = |_| CommandError::Invalid(format!("Invalid ApplicationId: {}", clip(text)));

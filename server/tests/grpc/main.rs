@@ -65,6 +65,25 @@ async fn simulated_nodes_and_applications_do_their_work() {
     assert!(nodes.heartbeats.count() > 12 && nodes.heartbeats.at_permille(990) > 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn cores_are_no_limit_where_memory_alone_counts() {
+    let running = Running::start().await;
+    let server = Server::plain(running.address(), "yarn");
+    // Room for four containers by memory, and for two by cores.
+    let nodes = NodeLoad {
+        total: vec![4096, 2],
+        ..node_load(2, Duration::from_secs(4))
+    };
+    let applications = ApplicationLoad {
+        tasks: (6, 6),
+        ..application_load(2, Duration::from_secs(3))
+    };
+    let (nodes, applications) = tokio::join!(nodes.run(&server), applications.run(&server));
+    let (nodes, applications) = (nodes.unwrap(), applications.unwrap());
+    assert!(applications.containers > 4, "{:?}", applications.to_json());
+    assert_eq!((nodes.doubled, nodes.oversubscribed), (0, 0));
+}
+
 /// Ends an application by its master; its state then.
 async fn finished(
     apps: &mut ApplicationsClient<Through>,

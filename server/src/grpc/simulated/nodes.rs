@@ -54,7 +54,7 @@ pub struct NodeFigures {
     pub reconnections: u64,
     /// Containers ordered twice: a defect of the server.
     pub doubled: u64,
-    /// Orders that exceed what a node offers: a defect of the server.
+    /// Orders that exceed what a node offers of a type that the scheduler counts: a defect of the server.
     pub oversubscribed: u64,
 }
 
@@ -139,6 +139,8 @@ struct Agent {
     name: String,
     sequence: u64,
     registered: bool,
+    /// How many types of an amount the scheduler counts; 0: all.
+    counted_types: u32,
     running: BTreeMap<String, Runs>,
     /// What the next heartbeat reports.
     launched: Vec<String>,
@@ -155,6 +157,7 @@ impl Agent {
             name: format!("sim-{number}:8041"),
             sequence: 0,
             registered: false,
+            counted_types: 0,
             running: BTreeMap::new(),
             launched: Vec::new(),
             stopped: Vec::new(),
@@ -285,7 +288,12 @@ impl Agent {
                 *sum = sum.saturating_add(*amount);
             }
         }
-        used.iter().zip(total).any(|(used, total)| used > total)
+        let counted = match self.counted_types {
+            0 => usize::MAX,
+            some => usize::try_from(some).unwrap_or(usize::MAX),
+        };
+        let mut pairs = used.iter().zip(total).take(counted);
+        pairs.any(|(used, total)| used > total)
     }
 }
 
@@ -373,6 +381,7 @@ impl Group {
             agent.running.remove(id);
         }
         (agent.registered, agent.sequence) = (true, 0);
+        agent.counted_types = reply.counted_types;
         agent.stopped.clear();
         agent.launched.retain(|id| agent.running.contains_key(id));
         self.figures.registrations += 1;
