@@ -69,7 +69,7 @@ pub use next_step::{
     NextStep, RefusedAdmission, next_steps, next_steps_of_refusal, next_steps_of_refused_admission,
     next_steps_of_refused_call, next_steps_while,
 };
-pub use rebuild::Rebuild;
+pub use rebuild::{Rebuild, RebuildSource};
 pub use scheduler::{RoundPart, Scheduler};
 pub use settings_editor::SettingsEditor;
 pub use stepped::{ModeKind, Stepped};

@@ -7,15 +7,20 @@
 //!
 //! Tests: `tests/explain/rebuilt.rs`.
 
+mod facts;
 mod left_out;
 mod rows;
+mod source;
 
 use super::scheduler::Scheduler;
 use crate::commit::{AppError, AskError, Ledger, NodeError, SubmitError};
 use crate::id::ApplicationId;
 use crate::queue::{AppSpec, AskCall, GangAsk, NodeSpec, RunningContainer};
+use crate::snapshot::State;
+use facts::LedgerFacts;
 use left_out::LeftOut;
 use rows::RowReader;
+pub use source::RebuildSource;
 
 /// A state as the calls that build it anew on a scheduler which [recovers](super::EngineBuilder::recovering).
 ///
@@ -37,6 +42,7 @@ pub struct Rebuild {
     now_ms: u64,
     nodes: Vec<(NodeSpec, Vec<RunningContainer>)>,
     apps: Vec<RebuiltApp>,
+    labels: Vec<(String, bool)>,
     left_out: LeftOut,
 }
 
@@ -66,14 +72,26 @@ impl Rebuild {
     /// Cost: a look at every application, node, container and outstanding ask.
     #[must_use]
     pub fn of(ledger: &Ledger) -> Self {
-        let mut reader = RowReader::of(ledger);
+        Self::read(ledger.state(), &LedgerFacts::of(ledger, 0))
+    }
+
+    /// What builds a state anew, with what was copied of its ledger at the same moment.
+    fn read(state: &State, facts: &LedgerFacts) -> Self {
+        let mut reader = RowReader::of(state, facts);
         let (nodes, apps) = (reader.nodes(), reader.apps());
         Self {
             now_ms: reader.now_ms(),
             nodes,
             apps,
+            labels: labels(state),
             left_out: reader.left_out(),
         }
+    }
+
+    /// Labels of the cluster, and whether each is exclusive.
+    #[must_use]
+    pub fn labels(&self) -> &[(String, bool)] {
+        &self.labels
     }
 
     /// The present time of the state in ms, counted from the oldest container or gang.
@@ -109,6 +127,13 @@ impl Rebuild {
         }
         refused
     }
+}
+
+fn labels(state: &State) -> Vec<(String, bool)> {
+    let all = state.partitions.iter();
+    let labels = all.filter(|label| label.exists && !label.name.is_empty());
+    let labels = labels.map(|label| (label.name.to_string(), label.exclusive));
+    labels.collect()
 }
 
 /// Registers a node; containers that it has to stop are noted.

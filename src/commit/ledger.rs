@@ -270,6 +270,17 @@ impl Ledger {
         self.registry.place_name(place)
     }
 
+    /// The names of all hosts and racks that were named.
+    pub fn places(&self) -> impl Iterator<Item = (NameId, Arc<str>)> {
+        self.registry.places()
+    }
+
+    /// Registered nodes in no order, with their positions in the order of registrations.
+    pub fn registrations(&self) -> impl Iterator<Item = (u64, NodeSlot)> {
+        let nodes = self.registry.node_slots();
+        nodes.map(move |node| (self.history.position(node), node))
+    }
+
     /// Registered nodes in order of their names.
     pub fn nodes_by_name(&self) -> impl Iterator<Item = (&NodeName, NodeSlot)> {
         self.registry.nodes_by_name().into_iter()

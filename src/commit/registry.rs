@@ -59,6 +59,17 @@ impl Registry {
         found.map_or("", |(name, _)| name)
     }
 
+    /// The names of all places.
+    pub(super) fn places(&self) -> impl Iterator<Item = (NameId, Arc<str>)> {
+        let places = self.places.iter();
+        places.map(|(name, &id)| (id, Arc::clone(name)))
+    }
+
+    /// The slots of registered nodes, in no order.
+    pub(super) fn node_slots(&self) -> impl Iterator<Item = NodeSlot> {
+        self.nodes.values().copied()
+    }
+
     /// The id of a partition by name.
     pub(super) fn partition(&self, name: &str) -> Option<PartitionId> {
         self.partitions.get(name).copied()

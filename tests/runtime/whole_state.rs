@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Engine, Mode, NodeName, NodeReport, NodeSpec,
-    OpportunisticSettings, ResourceVector, StateView, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Engine, Mode, ModeKind, NodeName, NodeReport, NodeSpec,
+    OpportunisticSettings, Rebuild, ResourceVector, StateView, Stepped, TreeSettings,
 };
 use capsched::sync::{AtomicBool, Ordering};
 
@@ -110,8 +110,8 @@ fn check(view: &StateView) {
     }
 }
 
-#[test]
-fn it_is_of_one_moment_while_others_are_served() {
+/// Looks at an engine in each mode while others are served, and once more at rest.
+fn beside_others(look: fn(&Engine), at_rest: fn(&Engine)) {
     for mode in [
         Mode::Heartbeat,
         Mode::Asynchronous { threads: 1 },
@@ -130,15 +130,51 @@ fn it_is_of_one_moment_while_others_are_served() {
             }
         });
         for _ in 0..60 {
-            check(&engine.state().unwrap());
+            look(&engine);
         }
         ended.store(true, Ordering::Relaxed);
         busy.join().unwrap();
         engine.quiesce();
-        let ledger = engine.inspect(StateView::of).unwrap();
-        assert_eq!(engine.state().unwrap(), ledger);
-        check(&ledger);
+        at_rest(&engine);
     }
+}
+
+#[test]
+fn it_is_of_one_moment_while_others_are_served() {
+    beside_others(
+        |engine| check(&engine.state().unwrap()),
+        |engine| {
+            let ledger = engine.inspect(StateView::of).unwrap();
+            assert_eq!(engine.state().unwrap(), ledger);
+            check(&ledger);
+        },
+    );
+}
+
+/// The state that a rebuild makes; nothing of it is refused.
+fn made(rebuild: &Rebuild) -> StateView {
+    let engine = Engine::builder(settings()).recovering();
+    let mut engine = Stepped::new(engine.sequential().unwrap(), ModeKind::Heartbeat);
+    assert_eq!(rebuild.make(&mut engine), Vec::<String>::new());
+    StateView::of(engine.engine().ledger())
+}
+
+#[test]
+fn a_rebuild_is_of_one_moment_while_others_are_served() {
+    beside_others(
+        |engine| check(&made(&engine.rebuild_source().unwrap().read())),
+        |engine| {
+            let source = engine.rebuild_source().unwrap();
+            let (read, ledger) = (source.read(), engine.inspect(Rebuild::of).unwrap());
+            assert_eq!(read.left_out(), ledger.left_out());
+            assert_eq!(made(&read), made(&ledger));
+            let live = engine.inspect(StateView::of).unwrap();
+            let containers = |view: &StateView| -> Vec<usize> {
+                view.apps.iter().map(|app| app.live.len()).collect()
+            };
+            assert_eq!(containers(&made(&read)), containers(&live));
+        },
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Calls about queues, and looks at the state.
 
 use anyhow::{Result, ensure};
-use capsched::api::{Engine, NodeReport, StateView, Threaded};
+use capsched::api::{Engine, NodeReport, Rebuild, StateView, Threaded};
 
 use super::Scene;
 use super::hold::Holds;
@@ -35,6 +35,16 @@ pub(super) const SCENES: &[Scene] = &[
         call: "inspect",
         size: |_| "the same in one piece".to_owned(),
         make: in_one_piece,
+    },
+    Scene {
+        call: "rebuild_source",
+        size: |_| "the same, to be saved".to_owned(),
+        make: rebuild_source,
+    },
+    Scene {
+        call: "inspect Rebuild::of",
+        size: |_| "the same in one piece".to_owned(),
+        make: rebuild,
     },
     Scene {
         call: "snapshot",
@@ -119,6 +129,29 @@ fn in_one_piece(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
         while calls.go_on() {
             let state = calls.make(|| engine.inspect(StateView::of))?;
             ensure!(!state.nodes.is_empty(), "no nodes");
+        }
+        Ok(())
+    })
+}
+
+fn rebuild_source(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = filled(sizes)?;
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            let source = calls.make(|| engine.rebuild_source())?;
+            ensure!(source.read().left_out().len() > 1, "nothing is left out");
+        }
+        Ok(())
+    })
+}
+
+/// What `rebuild_source` would be if the rebuild were read meanwhile.
+fn rebuild(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = filled(sizes)?;
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            let rebuild = calls.make(|| engine.inspect(Rebuild::of))?;
+            ensure!(!rebuild.left_out().is_empty(), "nothing is left out");
         }
         Ok(())
     })

@@ -40,7 +40,7 @@ pub(super) async fn snapshot(
 /// The state as a file that `capsched snapshot` reads: what takes over everything that lives, and a list of what is
 /// left out.
 ///
-/// Cost: as `Rebuild::of` while others wait; then that of building the state anew, on a thread of its own.
+/// Cost: a copy of every container while others wait; then that of building the state anew, on a thread of its own.
 pub(super) async fn file(State(page): State<Page>) -> Result<impl IntoResponse, Problem> {
     let packed = blocking(move || {
         let snapshot = page.rm.saved().map_err(|error| refused(&error))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use capsched::api::{CallError, Mode, ModeKind, Rebuild, TreeSettings};
+use capsched::api::{CallError, Mode, ModeKind, TreeSettings};
 use capsched::simulator::journal::{SnapshotHead, StateSnapshot};
 
 use super::{Configuration, ResourceManager, lock};
@@ -35,24 +35,21 @@ impl std::error::Error for SaveFailure {}
 impl ResourceManager {
     /// The state as a snapshot, without secrets. What it leaves out is listed in its head.
     ///
-    /// Cost: as [`Rebuild::of`] while every other call waits; then that of building the state anew.
+    /// Cost: as [`Threaded::rebuild_source`](capsched::api::Threaded::rebuild_source) while commands wait; then that of
+    /// building the state anew.
     ///
     /// # Errors
     ///
     /// As [`SaveFailure`].
     pub fn saved(&self) -> Result<StateSnapshot, SaveFailure> {
-        let (rebuild, labels, configuration) = {
+        let (source, configuration) = {
             // No command changes the configuration meanwhile.
             let _gate = lock(&self.gate);
-            let seen = self.engine.inspect(|ledger| {
-                let partitions = ledger.state().partitions.iter();
-                let labels = partitions.filter(|label| label.exists && !label.name.is_empty());
-                let labels = labels.map(|label| (label.name.to_string(), label.exclusive));
-                (Rebuild::of(ledger), labels.collect())
-            });
-            let (rebuild, labels) = seen.map_err(SaveFailure::Gone)?;
-            (rebuild, labels, self.configuration())
+            let source = self.engine.rebuild_source().map_err(SaveFailure::Gone)?;
+            (source, self.configuration())
         };
+        let rebuild = source.read();
+        let labels = rebuild.labels().to_vec();
         let head = self.head(&configuration, labels)?;
         StateSnapshot::rebuilt(head, &rebuild).map_err(|error| wrong(&error))
     }

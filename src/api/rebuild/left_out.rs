@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::facts::LedgerFacts;
 use crate::cluster::{Node, NodeState};
-use crate::commit::Ledger;
-use crate::id::QueueSlot;
+use crate::id::{AppSlot, QueueSlot};
 use crate::queue::{App, AppStage};
+use crate::snapshot::State;
 
 /// What holds for every state.
 const ALWAYS: &str = "in any case: where the next round begins, the next numbers of containers, in which order a node \
@@ -20,9 +21,9 @@ pub(super) struct LeftOut {
     /// Neighbours in the order of recovery of which the first started later.
     pub(super) overtaken: usize,
     /// Containers that are placed and not launched.
-    pub(super) not_launched: usize,
+    not_launched: usize,
     /// Containers on capacity of another partition.
-    pub(super) borrowed: usize,
+    borrowed: usize,
     reservations: usize,
     /// Keys with counters of opportunities.
     counters: usize,
@@ -43,21 +44,22 @@ pub(super) struct LeftOut {
 
 impl LeftOut {
     /// What is seen without a look at applications and nodes.
-    pub(super) fn of(ledger: &Ledger) -> Self {
-        let gangs = ledger.waiting_gangs().iter();
-        let held = gangs.map(|gang| ledger.nodes_held_for(gang).count());
+    pub(super) fn of(state: &State, facts: &LedgerFacts) -> Self {
         Self {
-            held_nodes: held.sum(),
-            gangs: ledger.whole_gangs().count(),
-            constraints: ledger.registered_constraints(),
-            lifetimes: ledger.lifetimes(),
-            empty_queues: empty_queues(ledger),
+            not_launched: facts.not_launched,
+            borrowed: facts.borrowed,
+            opportunistic: whole(facts.opportunistic),
+            held_nodes: facts.held_nodes,
+            gangs: facts.placed_gangs,
+            constraints: facts.constraints,
+            lifetimes: facts.lifetimes,
+            empty_queues: empty_queues(state),
             ..Self::default()
         }
     }
 
     /// Counts what is left out of an application.
-    pub(super) fn note_app(&mut self, ledger: &Ledger, row: &App) {
+    pub(super) fn note_app(&mut self, row: &App) {
         for key in &row.keys {
             self.reservations += key.reserved.len();
             // Opportunities decide where a host or a rack is named beside `*`.
@@ -67,7 +69,6 @@ impl LeftOut {
             let increases = key.key.updates.is_some() && !key.asks.is_empty();
             self.increases += usize::from(increases);
         }
-        self.opportunistic += whole(ledger.opportunistic_waiting(row.id));
         let waits = matches!(row.stage, AppStage::Waiting | AppStage::Parked);
         self.attempts += usize::from(row.unmanaged && waits && row.attempt > 1);
     }
@@ -176,11 +177,11 @@ fn whole(count: impl TryInto<usize>) -> usize {
 }
 
 /// Queues that submissions created and that hold no application.
-fn empty_queues(ledger: &Ledger) -> usize {
-    let state = ledger.state();
-    let apps = ledger.apps_by_id().into_iter();
-    let used: BTreeSet<QueueSlot> = apps
-        .flat_map(|(_, app)| state.chain(state.apps[app].leaf))
+fn empty_queues(state: &State) -> usize {
+    let apps = (0..state.apps.len()).map(AppSlot::at);
+    let live = apps.filter(|&app| !state.apps[app].stage.is_over());
+    let used: BTreeSet<QueueSlot> = live
+        .flat_map(|app| state.chain(state.apps[app].leaf))
         .collect();
     let all = (0..state.queues.len()).map(QueueSlot::at);
     all.filter(|queue| {

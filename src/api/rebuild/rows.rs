@@ -1,26 +1,29 @@
-//! The rows of a ledger as nodes, applications and asks of the API.
+//! The rows of a state as nodes, applications and asks of the API.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::facts::{LedgerFacts, Placed};
 use super::left_out::LeftOut;
 use super::{RebuiltApp, RebuiltEntry};
-use crate::commit::{ContainerState, Ledger};
-use crate::id::{AppSlot, ApplicationId, NameId, NodeSlot, PartitionId, SchedulerKey};
+use crate::commit::WaitingGang;
+use crate::id::{AppSlot, ApplicationId, Map, NameId, NodeSlot, PartitionId, SchedulerKey};
 use crate::queue::{
     App, AppSpec, AppStage, Ask, AskCall, ConstrainedAsk, GangAsk, KeyAsks, NodeSpec,
     RunningContainer,
 };
+use crate::snapshot::State;
 
-/// Reads the rows of a ledger, and counts what it leaves out.
+/// Reads the rows of a state, and counts what it leaves out.
 pub(super) struct RowReader<'a> {
-    ledger: &'a Ledger,
+    state: &'a State,
+    facts: &'a LedgerFacts,
     /// Applications by id with the ids that they get.
     apps: Vec<(AppSlot, ApplicationId)>,
     /// What runs, by node.
     running: BTreeMap<NodeSlot, Vec<RunningContainer>>,
-    /// Names of places, each looked up once.
-    places: BTreeMap<NameId, String>,
+    /// Names of hosts and racks.
+    places: Map<NameId, &'a str>,
     /// The moment from which times count.
     since_ms: u64,
     left_out: LeftOut,
@@ -28,22 +31,24 @@ pub(super) struct RowReader<'a> {
 
 impl<'a> RowReader<'a> {
     /// Looks at everything that runs.
-    pub(super) fn of(ledger: &'a Ledger) -> Self {
-        let known = ledger.apps_by_id();
+    pub(super) fn of(state: &'a State, facts: &'a LedgerFacts) -> Self {
+        let known = by_id(state);
         let sequence = |at: usize| known[at].0.sequence;
         let distinct = (1..known.len()).all(|at| sequence(at - 1) < sequence(at));
         let number = |(at, &(id, slot)): (u32, &(ApplicationId, AppSlot))| {
             let number = if distinct { id.sequence } else { at };
             (slot, ApplicationId::new(number))
         };
-        let mut left_out = LeftOut::of(ledger);
+        let mut left_out = LeftOut::of(state, facts);
         left_out.renumbered = if distinct { 0 } else { known.len() };
+        let places = facts.places.iter();
         let mut reader = Self {
-            ledger,
+            state,
+            facts,
             apps: (1..).zip(&known).map(number).collect(),
             running: BTreeMap::new(),
-            places: BTreeMap::new(),
-            since_ms: ledger.now_ms(),
+            places: places.map(|(id, name)| (*id, &**name)).collect(),
+            since_ms: facts.now_ms,
             left_out,
         };
         reader.find_running();
@@ -52,7 +57,7 @@ impl<'a> RowReader<'a> {
 
     /// The present time, as times count here.
     pub(super) fn now_ms(&self) -> u64 {
-        self.ledger.now_ms().saturating_sub(self.since_ms)
+        self.facts.now_ms.saturating_sub(self.since_ms)
     }
 
     /// What was counted.
@@ -61,22 +66,21 @@ impl<'a> RowReader<'a> {
     }
 
     fn find_running(&mut self) {
-        for &(app, id) in &self.apps {
-            for of in self.ledger.live_containers(app) {
-                let known = matches!(
-                    of.state,
-                    ContainerState::Allocated | ContainerState::Acquired
-                );
-                self.left_out.not_launched += usize::from(known && !of.is_auxiliary());
-                self.left_out.borrowed += usize::from(of.borrowed);
-            }
-            for (node, mut running) in self.ledger.running_of(app) {
-                self.since_ms = self.since_ms.min(running.created_ms);
+        let apps = self.apps.iter().enumerate();
+        let orders: Map<AppSlot, (usize, ApplicationId)> =
+            apps.map(|(at, &(slot, id))| (slot, (at, id))).collect();
+        let order = |app: AppSlot| orders.get(&app).copied();
+        let mut containers: Vec<&Placed> = self.facts.containers.iter().collect();
+        containers.sort_by_key(|&&(app, ..)| order(app));
+        for (app, node, running) in containers {
+            let mut running = running.clone();
+            self.since_ms = self.since_ms.min(running.created_ms);
+            if let Some((_, id)) = order(*app) {
                 running.id.app = id;
-                self.running.entry(node).or_default().push(running);
             }
+            self.running.entry(*node).or_default().push(running);
         }
-        let gangs = self.ledger.waiting_gangs().iter();
+        let gangs = self.facts.gangs.iter();
         let asked = gangs.map(|gang| gang.asked_ms).min();
         self.since_ms = self.since_ms.min(asked.unwrap_or(u64::MAX));
         for running in self.running.values_mut().flatten() {
@@ -86,10 +90,11 @@ impl<'a> RowReader<'a> {
 
     /// Nodes in the order of their registration, with what they run.
     pub(super) fn nodes(&mut self) -> Vec<(NodeSpec, Vec<RunningContainer>)> {
-        let state = self.ledger.state();
+        let mut registered = self.facts.registered.clone();
+        registered.sort_unstable();
         let mut nodes = Vec::new();
-        for slot in self.ledger.nodes_by_registration() {
-            let row = &state.nodes[slot];
+        for (_, slot) in registered {
+            let row = &self.state.nodes[slot];
             let running = self.running.remove(&slot).unwrap_or_default();
             self.left_out.note_node(row, running.len());
             let spec = NodeSpec {
@@ -107,7 +112,7 @@ impl<'a> RowReader<'a> {
     /// Applications in the order in which they are taken over.
     pub(super) fn apps(&mut self) -> Vec<RebuiltApp> {
         let mut ordered = self.apps.clone();
-        let apps = &self.ledger.state().apps;
+        let apps = &self.state.apps;
         ordered.sort_by_key(|&(slot, _)| (turn(&apps[slot]), apps[slot].start));
         let starts = ordered.windows(2);
         let overtaken = starts.filter(|pair| apps[pair[0].0].start > apps[pair[1].0].start);
@@ -117,8 +122,8 @@ impl<'a> RowReader<'a> {
     }
 
     fn app(&mut self, slot: AppSlot, id: ApplicationId) -> RebuiltApp {
-        let row = &self.ledger.state().apps[slot];
-        self.left_out.note_app(self.ledger, row);
+        let row = &self.state.apps[slot];
+        self.left_out.note_app(row);
         RebuiltApp {
             spec: self.spec(row, id),
             entry: entry_of(row),
@@ -129,7 +134,7 @@ impl<'a> RowReader<'a> {
 
     /// What the application would be submitted with now.
     fn spec(&self, row: &App, id: ApplicationId) -> AppSpec {
-        let (state, of) = (self.ledger.state(), &row.submission);
+        let (state, of) = (self.state, &row.submission);
         let queue = &state.queues[row.leaf].settings;
         let above = queue.path.rsplit_once('.').filter(|_| queue.dynamic);
         let text = |text: &Arc<str>| text.to_string();
@@ -149,7 +154,7 @@ impl<'a> RowReader<'a> {
     }
 
     /// Everything that is outstanding, but for the master, which the scheduler itself asks for.
-    fn call(&mut self, row: &App) -> AskCall {
+    fn call(&self, row: &App) -> AskCall {
         let mut call = AskCall::default();
         for key in &row.keys {
             let of_master = key.key == SchedulerKey::MASTER && row.waits_for_master();
@@ -167,7 +172,7 @@ impl<'a> RowReader<'a> {
     }
 
     /// The asks of a key.
-    fn asks(&mut self, key: &KeyAsks, into: &mut Vec<Ask>) {
+    fn asks(&self, key: &KeyAsks, into: &mut Vec<Ask>) {
         for ask in key.asks.iter().filter(|ask| ask.count > 0) {
             into.push(Ask {
                 priority: key.key.priority,
@@ -183,15 +188,15 @@ impl<'a> RowReader<'a> {
 
     /// The gangs of an application that wait, with the time that they have left.
     fn gangs(&self, app: ApplicationId) -> Vec<GangAsk> {
-        let gangs = self.ledger.waiting_gangs().iter();
+        let gangs = self.facts.gangs.iter();
         let gangs = gangs.filter(|gang| gang.app == app);
-        let ask = |gang: &crate::commit::WaitingGang| GangAsk {
+        let ask = |gang: &WaitingGang| GangAsk {
             priority: gang.key.priority,
             request_id: gang.key.request_id,
             size: gang.size,
             minimum: gang.minimum,
             elastic: gang.elastic,
-            within_ms: gang.deadline_ms.saturating_sub(self.ledger.now_ms()).max(1),
+            within_ms: gang.deadline_ms.saturating_sub(self.facts.now_ms).max(1),
             close: gang.close.clone(),
             partition: Some(self.label(gang.partition)),
         };
@@ -199,15 +204,22 @@ impl<'a> RowReader<'a> {
     }
 
     fn label(&self, partition: PartitionId) -> String {
-        self.ledger.state().partitions[partition].name.to_string()
+        self.state.partitions[partition].name.to_string()
     }
 
-    fn place(&mut self, place: NameId) -> String {
-        let ledger = self.ledger;
-        let name = self.places.entry(place);
-        name.or_insert_with(|| ledger.place_name(place).to_owned())
-            .clone()
+    fn place(&self, place: NameId) -> String {
+        let name = self.places.get(&place).copied();
+        name.unwrap_or_default().to_owned()
     }
+}
+
+/// Applications that did not end, by id.
+fn by_id(state: &State) -> Vec<(ApplicationId, AppSlot)> {
+    let apps = (0..state.apps.len()).map(AppSlot::at);
+    let apps = apps.filter(|&app| !state.apps[app].stage.is_over());
+    let mut apps: Vec<_> = apps.map(|app| (state.apps[app].id, app)).collect();
+    apps.sort_unstable();
+    apps
 }
 
 /// When an application comes in.
