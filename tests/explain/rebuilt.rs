@@ -1,13 +1,15 @@
 //! The state of a scheduler that runs is rebuilt: by recovery, from a journal, and from a file.
 
+use std::collections::BTreeMap;
+
 use capsched::api::{
-    AppSpec, Ask, AskCall, Engine, Event, GangAsk, ModeKind, Rebuild, Restarts, Scheduler,
-    StateView, Stepped,
+    AppSpec, Ask, AskCall, Engine, Event, GangAsk, ModeKind, NodeSpec, Reason, Rebuild, Restarts,
+    Scheduler, StateView, Stepped,
 };
 use capsched::simulator::Random;
-use capsched::simulator::journal::{Journaled, StateSnapshot};
+use capsched::simulator::journal::{Journaled, SnapshotHead, StateSnapshot};
 
-use crate::cluster::{app, cluster, gib};
+use crate::cluster::{Cluster, app, cluster, gib, node};
 use crate::snapshots::{Course, packed, saved};
 
 const MODES: [&str; 3] = ["heartbeat", "asynchronous", "global"];
@@ -211,6 +213,81 @@ fn everything_that_a_call_can_say_of_an_application_is_carried_over() {
         assert_eq!(engine.engine().ledger().waiting_gangs().len(), 1);
         engine.advance(end);
         assert_eq!(engine.engine().ledger().waiting_gangs().len(), 0);
+    }
+}
+
+/// What a server saves of a cluster, as it is after the file was written and read again.
+fn through_a_file(live: &Cluster) -> StateSnapshot {
+    let rebuild = Rebuild::of(live.engine.engine().ledger());
+    let mut head = SnapshotHead {
+        types: ["memory-mb", "vcores"].map(str::to_owned).into(),
+        site: BTreeMap::new(),
+        scheduler: BTreeMap::new(),
+        labels: rebuild.labels().to_vec(),
+        mode: "heartbeat".to_owned(),
+        reference: "3.4".to_owned(),
+        preemption: None,
+        every_beat: false,
+        at_ms: 0,
+        recovers: true,
+        left_out: Vec::new(),
+    };
+    head.keep(&live.loaded.properties);
+    let snapshot = StateSnapshot::rebuilt(head, &rebuild).unwrap();
+    StateSnapshot::read(&packed(&snapshot)[..]).unwrap()
+}
+
+#[test]
+fn hosts_and_racks_that_an_application_excludes_are_excluded_in_the_state_of_the_file() {
+    let mut live = cluster(&[], &["n0", "n2"]);
+    let rack = NodeSpec {
+        rack: "/r1".to_owned(),
+        ..NodeSpec::new(node("n1"), gib(8))
+    };
+    live.engine.add_node(rack).unwrap();
+    let excluding = |places: &[&str], asks: Vec<Ask>| AskCall {
+        blacklist_add: places.iter().map(|&place| place.to_owned()).collect(),
+        ..AskCall::asking(asks)
+    };
+    let anywhere = |count| vec![Ask::anywhere(gib(2), count)];
+    for (number, places, asks) in [
+        (1, &["n0", "/r1"][..], anywhere(6)),
+        (2, &["n0", "n1", "n2"], anywhere(1)),
+        // It asks for nothing yet.
+        (3, &["n1", "n2"], Vec::new()),
+    ] {
+        live.submit(AppSpec::new(app(number), "root.a", "ann"));
+        let call = excluding(places, asks);
+        live.engine.ask(app(number), call).unwrap();
+    }
+    let snapshot = through_a_file(&live);
+    let mut anew = snapshot.head.engine().unwrap();
+    snapshot.replay(&mut anew).unwrap();
+    for engine in [&live.engine, &anew] {
+        let waits = engine.explain(app(2)).unwrap();
+        assert_eq!(waits.dominant().unwrap().reason, Reason::ExcludedNodes);
+    }
+    for engine in [&mut live.engine, &mut anew] {
+        engine.ask(app(3), AskCall::asking(anywhere(6))).unwrap();
+        let mut placed = Vec::new();
+        for _ in 0..6 {
+            placed.extend(next(engine));
+        }
+        let of = |number: u32| {
+            let own = placed.iter().filter(|(owner, ..)| *owner == number);
+            own.map(|(_, node, _)| node.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(1), ["n2:0"; 4]);
+        assert_eq!(of(2), [""; 0]);
+        assert_eq!(of(3), ["n0:0"; 4]);
+        // What was excluded is not, once the application says so.
+        let call = AskCall {
+            blacklist_remove: vec!["/r1".to_owned()],
+            ..AskCall::default()
+        };
+        engine.ask(app(1), call).unwrap();
+        let (_, node, _) = &next(engine)[0];
+        assert_eq!(node, "n1:0");
     }
 }
 
