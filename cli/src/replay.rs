@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use capsched::api::{ModeKind, Reference};
 use capsched::config::ConfigSource;
-use capsched::simulator::{MappingReport, NodeLine, ResourceTypes};
+use capsched::simulator::{MappingReport, NodeLine, ResourceTypes, RuleUse};
 use capsched::time::{Clock, SystemClock};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
@@ -365,7 +365,10 @@ pub(crate) fn object(
 
 /// The account of an import as JSON.
 pub(crate) fn mapping(report: &MappingReport) -> Value {
-    json!({"format": report.format, "rows": report.rows, "used": report.used,
+    let rule =
+        |of: &RuleUse| json!({"rule": of.rule, "matched": of.matched, "decided": of.decided});
+    let rules: Vec<Value> = report.rules.iter().map(rule).collect();
+    json!({"format": report.format, "rows": report.rows, "used": report.used, "rules": rules,
         "dropped": report.dropped, "clamped": report.clamped, "guessed": report.guessed,
         "ignored": report.ignored, "lost": report.lost, "warnings": report.warnings,
         "more_warnings": report.more_warnings})

@@ -27,7 +27,7 @@ pub use driver::{
 pub use statistics::Random;
 pub use workload::{
     Archetype, Duplicates, GangTerms, InOrder, Job, MapRuleError, MapRules, MappingReport, Merged,
-    NodeLine, OrderSettings, Ready, ResourceTypes, Run, Share, Sorting, Spread, Synthetic,
+    NodeLine, OrderSettings, Ready, ResourceTypes, RuleUse, Run, Share, Sorting, Spread, Synthetic,
     SyntheticSettings, TaskGroup, TraceError, TraceErrorKind, TraceStat, Workload, equal_nodes,
     largest_beside_services,
 };

@@ -219,6 +219,56 @@ fn columns_and_keys_that_nobody_uses_are_named_in_further_formats() {
     assert!(!account.contains_key("column pod_phase"), "{account:?}");
 }
 
+#[test]
+fn a_rule_of_map_that_matches_no_row_is_named() {
+    let folder = folder("variants-rules");
+    let lines = [
+        sls("one", "q", 0),
+        sls("two", "q", 1_000),
+        sls("three", "r", 2_000),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let trace = written(&folder, "jobs.json", &lines);
+    let path = trace.to_str().unwrap();
+    let rules = "queue=q:root.q,queue=Q*:root.other,queue=*:root.r,queue=r:root.never";
+    let stat = ["trace", "stat", path, "--map", rules];
+    let (code, text, err) = run(&stat);
+    assert_eq!(code, 0, "{err}");
+    let said = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.contains("rule "));
+        lines.map(|line| line.trim().to_owned()).collect()
+    };
+    let wanted = [
+        "warning  rule queue=Q*:root.other matches no row",
+        "warning  rule queue=r:root.never decides no row: those before it do",
+    ];
+    assert_eq!(said(&text), wanted, "{text}");
+    let (code, report, err) = replayed(&trace, &["--map", rules]);
+    assert_eq!(code, 0, "{err}");
+    let of = |rule: &str, matched: u64, decided: u64| serde_json::json!({"rule": rule, "matched": matched, "decided": decided});
+    let all = [
+        of("queue=q:root.q", 2, 2),
+        of("queue=Q*:root.other", 0, 0),
+        of("queue=*:root.r", 3, 1),
+        of("queue=r:root.never", 1, 0),
+    ];
+    assert_eq!(report["mapping"]["rules"], serde_json::json!(all));
+    // Two files are one trace: a rule that matches in one of them has an effect.
+    let more = written(&folder, "more.json", &[&sls("four", "Q1", 0)]);
+    let both = [
+        "trace",
+        "stat",
+        path,
+        more.to_str().unwrap(),
+        "--map",
+        rules,
+    ];
+    let (_, text, _) = run(&both);
+    assert_eq!(said(&text), wanted[1..], "{text}");
+    let (_, out, err) = run(&["replay", path, "--map", rules, "--nodes", "2x8GiB,8vcores"]);
+    assert_eq!(said(&format!("{out}{err}")), wanted, "{out}{err}");
+}
+
 // Kind 18.
 
 #[test]

@@ -60,9 +60,11 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new(format: &str, options: &ImportOptions) -> Self {
+        let mut report = MappingReport::new(format);
+        report.rules = options.map.before_rows();
         Self {
             options: options.clone(),
-            report: MappingReport::new(format),
+            report,
         }
     }
 
@@ -73,7 +75,8 @@ impl Context {
         queue: Option<&str>,
         user: Option<&str>,
     ) -> (String, String) {
-        let (by_rule_queue, by_rule_user) = self.options.map.apply(fields);
+        let rules = &mut self.report.rules;
+        let (by_rule_queue, by_rule_user) = self.options.map.counted(fields, rules);
         let given = |text: Option<&str>| text.filter(|t| !t.is_empty()).map(str::to_owned);
         let queue = by_rule_queue.or_else(|| given(queue)).unwrap_or_else(|| {
             self.report.guess("default queue");

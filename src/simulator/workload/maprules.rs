@@ -8,6 +8,7 @@
 use std::fmt;
 
 use super::error::clip;
+use super::rule_use::RuleUse;
 
 /// A list of rules in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,22 +88,53 @@ impl MapRules {
         fields.into_iter().find(|field| !known.contains(field))
     }
 
+    /// The rules in order, before the first row.
+    #[must_use]
+    pub fn before_rows(&self) -> Vec<RuleUse> {
+        let rules = self.rules.iter();
+        rules.map(|rule| RuleUse::of(rule.to_string())).collect()
+    }
+
     /// Queue and user for a row with these fields, each where a rule decides it.
     #[must_use]
     pub fn apply(&self, fields: &[(&str, &str)]) -> (Option<String>, Option<String>) {
+        self.counted(fields, &mut [])
+    }
+
+    /// The same, and the row is counted for each rule that it matches.
+    pub fn counted(
+        &self,
+        fields: &[(&str, &str)],
+        uses: &mut [RuleUse],
+    ) -> (Option<String>, Option<String>) {
         let (mut queue, mut user) = (None, None);
+        let mut uses = uses.iter_mut();
         for rule in &self.rules {
+            let counted = uses.next();
             let Some(value) = rule.matching(fields) else {
                 continue;
             };
+            let decides = (queue.is_none() && rule.queue.is_some())
+                || (user.is_none() && rule.user.is_some());
+            if let Some(counted) = counted {
+                counted.note(decides);
+            }
             let fill = |target: &String| target.replace("%value", value);
             queue = queue.or_else(|| rule.queue.as_ref().map(fill));
             user = user.or_else(|| rule.user.as_ref().map(fill));
-            if queue.is_some() && user.is_some() {
-                break;
-            }
         }
         (queue, user)
+    }
+}
+
+impl fmt::Display for MapRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let queue = self.queue.as_deref().unwrap_or_default();
+        write!(f, "{}={}:{queue}", self.field, self.pattern)?;
+        match &self.user {
+            Some(user) => write!(f, "@{user}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -163,6 +195,22 @@ mod tests {
         assert_eq!(rules.apply(&[]), (None, None));
         assert_eq!(rules.unknown_field(&["qos", "user"]), None);
         assert_eq!(rules.unknown_field(&["user"]), Some("qos"));
+    }
+
+    #[test]
+    fn rows_are_counted_for_the_rules_that_they_match_and_that_decide() {
+        let text = "qos=LS:root.a@x,qos=*:root.b,qos=LS:@y,user=zoe:@%value";
+        let rules = MapRules::parse(text).unwrap();
+        let mut uses = rules.before_rows();
+        for qos in ["LS", "LS", "BE"] {
+            let fields = [("qos", qos), ("user", "bob")];
+            assert_eq!(rules.counted(&fields, &mut uses), rules.apply(&fields));
+        }
+        let of = |at: usize| (uses[at].rule.as_str(), uses[at].matched, uses[at].decided);
+        assert_eq!(of(0), ("qos=LS:root.a@x", 2, 2));
+        assert_eq!(of(1), ("qos=*:root.b", 3, 1));
+        assert_eq!(of(2), ("qos=LS:@y", 2, 0));
+        assert_eq!(of(3), ("user=zoe:@%value", 0, 0));
     }
 
     #[test]

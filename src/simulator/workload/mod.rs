@@ -8,6 +8,7 @@ mod job;
 mod maprules;
 mod ordered;
 mod report;
+mod rule_use;
 mod stat;
 mod synthetic;
 
@@ -18,6 +19,7 @@ pub use job::{GangTerms, Job, Merged, NodeLine, Ready, ResourceTypes, Run, TaskG
 pub use maprules::{MapRuleError, MapRules};
 pub use ordered::{Duplicates, InOrder, OrderSettings, Sorting};
 pub use report::MappingReport;
+pub use rule_use::RuleUse;
 pub use stat::{Spread, TraceStat};
 pub use synthetic::{
     Archetype, Share, Synthetic, SyntheticSettings, equal_nodes, largest_beside_services,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::rule_use::RuleUse;
+
 /// Most warnings that are kept as text; further ones are only counted.
 const WARNINGS: usize = 20;
 
@@ -34,6 +36,8 @@ pub struct MappingReport {
     pub ignored: BTreeMap<String, u64>,
     /// Amounts that the trace has and the cluster has no type for, by type.
     pub lost: BTreeMap<String, u64>,
+    /// What came of the rules of `--map`, in their order.
+    pub rules: Vec<RuleUse>,
     /// The first 20 warnings.
     pub warnings: Vec<String>,
     /// Warnings beyond those.
@@ -98,10 +102,22 @@ impl MappingReport {
             *self.dropped.entry(reason).or_default() += count;
         }
         self.add_counts(other);
+        self.add_rules(&other.rules);
         for warning in &other.warnings {
             self.warn(warning.clone());
         }
         self.more_warnings += other.more_warnings;
+    }
+
+    /// Adds what came of the rules in another trace.
+    fn add_rules(&mut self, others: &[RuleUse]) {
+        for (at, other) in others.iter().enumerate() {
+            let own = self.rules.get_mut(at);
+            match own.filter(|own| own.rule == other.rule) {
+                Some(own) => own.add(other),
+                None => self.rules.push(other.clone()),
+            }
+        }
     }
 
     /// Adds what another report counted of values, not of rows.
@@ -176,6 +192,9 @@ impl fmt::Display for MappingReport {
             ("lost", &self.lost),
         ] {
             lines(f, title, counts.iter().map(|(name, n)| (name.as_str(), n)))?;
+        }
+        for rule in self.rules.iter().filter(|rule| rule.is_without_effect()) {
+            writeln!(f, "  warning  {rule}")?;
         }
         for warning in &self.warnings {
             writeln!(f, "  warning  {warning}")?;
