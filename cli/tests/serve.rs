@@ -7,6 +7,8 @@
 mod browser;
 #[path = "../../server/tests/support/certificates.rs"]
 mod certificates;
+#[path = "serve/changing.rs"]
+mod changing;
 #[path = "serve/encrypted.rs"]
 mod encrypted;
 #[path = "serve/live.rs"]

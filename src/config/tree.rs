@@ -406,7 +406,9 @@ impl<'a> Builder<'a> {
         } else {
             format!(" on the label `{}`", clip(label))
         };
-        let percent = share::product(sum, 100.0);
+        // Far finer than `PRECISION`, and without the error of a sum in `f32`.
+        let percent = format!("{:.3}", share::product(sum, 100.0));
+        let percent = percent.trim_end_matches('0').trim_end_matches('.');
         let key = format!("{PREFIX}{}.allow-zero-capacity-sum", read.settings.path);
         let zero_allowed = || self.context.look.flag(&key, false);
         let message = if share::distance(1.0, sum) <= PRECISION {

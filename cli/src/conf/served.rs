@@ -5,14 +5,17 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use capsched_server::conf::{ConfProperties, Updates};
 use capsched_server::effects::EffectRow;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
-use crate::live::{LiveServer, Method, ServerArgs};
+use crate::excerpt::Lines;
+use crate::live::{LiveServer, Method, ServerArgs, is_address};
 use crate::output::{PROBLEM, Problem, escaped, line, put};
 use crate::play::grouped;
 use crate::text_file;
@@ -274,6 +277,13 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
         updates,
         body,
     } = asked(&server, &args.file)?;
+    if let Some(expected) = args.check_index.filter(|expected| *expected != seen) {
+        let text = format!(
+            "{}: version {seen} holds and not {expected}; `capsched conf history` lists what changed it",
+            args.server
+        );
+        return Err(anyhow!(Problem(text)));
+    }
     let mut outcome = Applied {
         before: seen,
         version: seen,
@@ -284,9 +294,8 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
     if !plan.accepted {
         outcome.refused = Some(plan.message.unwrap_or_default());
     } else if !args.dry_run && !outcome.updates.is_empty() {
-        let expected = args.check_index.unwrap_or(seen);
         let path = "/ws/v1/cluster/scheduler-conf";
-        server.send(Method::PUT, path, (&body, Some(expected)))?;
+        server.send(Method::PUT, path, (&body, Some(seen)))?;
         let present: Versions = server.json("/v1/conf/versions")?;
         outcome.version = present.present;
     }
@@ -299,9 +308,23 @@ pub(super) fn apply(args: &ApplyArgs) -> Result<ExitCode> {
 
 /// The properties of a file.
 fn properties_of(path: &Path) -> Result<ConfProperties> {
+    if path.to_str().is_some_and(is_address) {
+        bail!(
+            "{} is the address of a server; it comes before the file",
+            path.display()
+        );
+    }
     let text = text_file::read(path, MOST_BYTES)?;
     let read = ConfProperties::read(text.as_bytes());
-    read.map_err(|finding| anyhow!(Problem(format!("{}: {finding}", path.display()))))
+    read.map_err(|finding| {
+        let lines = Lines::of(&text);
+        let place = finding.span.as_ref().map(|span| {
+            let (line, column) = lines.position(span.bytes.start);
+            format!(":{line}:{column}")
+        });
+        let place = place.unwrap_or_default();
+        anyhow!(Problem(format!("{}{place}: {finding}", path.display())))
+    })
 }
 
 /// What came of a change.
@@ -335,8 +358,8 @@ impl Applied {
                 )
             }
             (None, false) => format!(
-                "version {} holds; back to the one before: capsched conf rollback {} {}",
-                self.version, args.server, self.before
+                "version {} holds; back to the one before: capsched conf rollback {} {}{}",
+                self.version, args.server, self.before, args.access
             ),
         });
     }
@@ -374,7 +397,9 @@ pub(super) fn history(args: &HistoryArgs) -> Result<ExitCode> {
         };
         line(format_args!(
             "{}  {:<8} {}: {what}",
-            entry.at_ms, entry.kind, entry.user
+            moment(entry.at_ms),
+            entry.kind,
+            entry.user
         ));
         if entry.kind != "seed" {
             put(&listed(&entry.updates));
@@ -390,10 +415,18 @@ fn versions(stored: &Versions) -> String {
         } else {
             ""
         };
-        format!("{:>8}  {}{mark}\n", of.version, of.stored_ms)
+        format!("{:>8}  {}{mark}\n", of.version, moment(of.stored_ms))
     };
     let rows: String = stored.versions.iter().map(row).collect();
-    format!("version   stored, in ms since 1970\n{rows}")
+    format!(" version  stored\n{rows}")
+}
+
+/// A time in UTC; one that no calendar has stays a number.
+fn moment(ms_since_1970: u64) -> String {
+    let seconds = i64::try_from(ms_since_1970 / 1000).ok();
+    let time = seconds.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    let shown = time.and_then(|time| time.format(&Rfc3339).ok());
+    shown.unwrap_or_else(|| format!("{ms_since_1970} ms"))
 }
 
 /// Runs `conf rollback`.
@@ -412,4 +445,16 @@ pub(super) fn rollback(args: &RollbackArgs) -> Result<ExitCode> {
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_in_utc_and_what_no_calendar_has_is_a_number() {
+        assert_eq!(moment(0), "1970-01-01T00:00:00Z");
+        assert_eq!(moment(1_795_823_605_874), "2026-11-27T23:53:25Z");
+        assert_eq!(moment(u64::MAX), format!("{} ms", u64::MAX));
+    }
 }

@@ -6,6 +6,7 @@ mod moments;
 mod node_checks;
 mod past;
 
+use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
@@ -51,6 +52,22 @@ impl ServerArgs {
             );
         }
         Ok(())
+    }
+}
+
+/// The arguments as they are typed, each behind a space.
+impl fmt::Display for ServerArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(token) = &self.token {
+            write!(f, " --token {}", token.display())?;
+        }
+        if let Some(user) = &self.user {
+            write!(f, " --user {user}")?;
+        }
+        match &self.ca {
+            Some(ca) => write!(f, " --ca {}", ca.display()),
+            None => Ok(()),
+        }
     }
 }
 

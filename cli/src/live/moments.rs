@@ -97,11 +97,19 @@ struct OutcomeRow {
     count: u64,
 }
 
-/// The server's clock in ms since the Unix epoch.
+/// The moment from which times count, in ms since the Unix epoch: the start of the server.
 pub(crate) fn first(server: &LiveServer) -> Result<u64> {
-    let answer: Value = server.json("/v1/latency")?;
-    let time = answer["time"].as_u64();
-    time.ok_or_else(|| server.foreign("/v1/latency", &"it names no time"))
+    let path = "/ws/v1/cluster/info";
+    let answer: Value = server.json(path)?;
+    let started = answer["clusterInfo"]["startedOn"].as_u64();
+    let started = started.ok_or_else(|| server.foreign(path, &"it names no start"))?;
+    Ok(begin(started, &server.apps()?))
+}
+
+/// Nothing that is shown is older: neither the server nor an application that it took over.
+fn begin(started_ms: u64, apps: &[ServedApp]) -> u64 {
+    let apps = apps.iter().map(|app| app.started_ms);
+    apps.fold(started_ms, u64::min)
 }
 
 /// What the server looks like now; times count from a moment of its clock.
@@ -280,6 +288,8 @@ impl PhaseRow {
 
 #[cfg(test)]
 mod tests {
+    use capsched::api::ApplicationId;
+
     use super::*;
 
     #[test]
@@ -313,5 +323,30 @@ mod tests {
     fn shares_that_are_no_numbers_are_nothing() {
         assert_eq!(share(&serde_json::json!(0.5)), 500);
         assert_eq!(share(&serde_json::json!("NaN")), 0);
+    }
+
+    #[test]
+    fn ages_of_applications_are_those_of_the_server() {
+        let app = |sequence: u32, started_ms: u64| ServedApp {
+            id: ApplicationId::new(sequence),
+            name: String::new(),
+            user: "ann".into(),
+            queue: "root.a".into(),
+            state: "RUNNING".to_owned(),
+            priority: 0,
+            started_ms,
+            ended_ms: None,
+            running: 1,
+            waiting: 0,
+            finding: None,
+        };
+        // The first one was taken over by the server, which started at 9,000.
+        let apps = [app(1, 5_000), app(2, 9_500)];
+        let since_ms = begin(9_000, &apps);
+        let now_ms = 10_000 - since_ms;
+        let rows = rows(&apps, since_ms);
+        let ages: Vec<u64> = rows.iter().map(|app| now_ms - app.submitted_ms).collect();
+        assert_eq!(ages, [5_000, 500]);
+        assert_eq!(begin(9_000, &[]), 9_000);
     }
 }

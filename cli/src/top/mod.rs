@@ -151,7 +151,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let film = Film::default();
     match &shown.scenes {
-        // A picture counts its time from now, a document from the Unix epoch.
+        // A picture counts its time from the server's start, a document from the Unix epoch.
         Scenes::Server(server) if args.print => {
             film.push(live::moment(server, live::first(server)?)?);
         }

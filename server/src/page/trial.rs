@@ -95,7 +95,7 @@ fn view(engine: &Sequential) -> StateView {
 
 fn tried(rm: &ResourceManager, conf: Conf, body: &Bytes) -> Result<Tried, Problem> {
     let Some(Extension(conf)) = conf else {
-        let text = "the configuration cannot be changed: it is a plain file";
+        let text = "the configuration cannot be changed: it is a plain file; a server with --data or --store keeps versions";
         return Err(Problem::new(StatusCode::NOT_FOUND, text));
     };
     let format = BodyFormat::Json {

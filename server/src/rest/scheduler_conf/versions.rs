@@ -45,7 +45,7 @@ async fn carried(
     what: impl FnOnce(&Shared, &MutableConf, &Caller<'_>) -> Result<Value, ConfError> + Send + 'static,
 ) -> Response {
     let Some(Extension(conf)) = conf else {
-        let text = "the configuration has no versions: it is a plain file";
+        let text = "the configuration has no versions: it is a plain file; a server with --data or --store keeps them";
         return (StatusCode::NOT_FOUND, Json(json!({"error": text}))).into_response();
     };
     let user = named.user.filter(|user| !user.is_empty());
