@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, NodeName, NodeReport, NodeSpec, PreemptionSettings,
-    Rescheduler, ResourceVector, Sequential,
+    AppSpec, ApplicationId, Ask, AskCall, Engine, Mode, NodeName, NodeReport, NodeSpec,
+    PreemptionSettings, Rescheduler, ResourceVector, Sequential,
 };
 use capsched::config;
 use capsched::time::{Clock, SystemClock};
@@ -60,7 +60,8 @@ fn engine(shares: &[f64]) -> Done<(Sequential, PreemptionSettings)> {
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
     let loaded = config::from_pairs(&site, &keys.collect(), &types)
         .map_err(|report| format!("{report:?}"))?;
-    Ok((Sequential::new(loaded.settings, &[])?, loaded.preemption))
+    let builder = Engine::builder(loaded.settings).mode(Mode::Heartbeat);
+    Ok((builder.sequential()?, loaded.preemption))
 }
 
 /// An application of a queue with `count` asks of one slot.

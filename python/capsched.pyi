@@ -94,7 +94,7 @@ def simulate(
     heartbeat_ms: int = 1000,
     round_ms: int = 5,
     until_ms: int | None = None,
-    hadoop: Hadoop = "3.4",
+    hadoop: Hadoop = "3.5",
 ) -> Simulation: ...
 
 class Engine:
@@ -107,7 +107,7 @@ class Engine:
         *,
         partitions: Sequence[tuple[str, bool]] = (),
         hand_out: Literal["reply", "event"] = "reply",
-        hadoop: Hadoop = "3.4",
+        hadoop: Hadoop = "3.5",
     ) -> None: ...
     @property
     def types(self) -> list[str]: ...
@@ -156,7 +156,7 @@ class Engine:
         self,
         conf: Conf,
         *,
-        hadoop: Hadoop = "3.4",
+        hadoop: Hadoop = "3.5",
         partitions: Sequence[tuple[str, bool]] | None = None,
     ) -> None: ...
     def events(self) -> list[dict[str, Any]]: ...

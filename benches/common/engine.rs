@@ -3,7 +3,7 @@
 #[path = "tree.rs"]
 mod tree;
 
-use capsched::api::{Ask, AskCall, Engine};
+use capsched::api::{Ask, AskCall, Engine, Mode};
 use capsched::id::{ApplicationId, NodeName};
 use capsched::queue::{AppSpec, NodeSpec};
 use capsched::resource::ResourceVector;
@@ -19,7 +19,7 @@ pub(crate) use tree::container;
 /// When the engine refuses something, which it does not.
 #[must_use]
 pub(crate) fn engine(asked: i32) -> (Sequential, Vec<NodeName>) {
-    let builder = Engine::builder(settings(S1.levels));
+    let builder = Engine::builder(settings(S1.levels)).mode(Mode::Heartbeat);
     let mut engine = builder.sequential().expect("a tree");
     let mut nodes = Vec::new();
     for i in 0..S1.nodes {

@@ -132,7 +132,7 @@
 #define CAPSCHED_HAND_OUT_EVENT 1
 
 /*
- The settings choose the rules: those of Hadoop 3.4.
+ The settings choose the rules: those of Hadoop 3.5.
  */
 #define CAPSCHED_HADOOP_DEFAULT 0
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
+use capsched::api::Reference;
 use capsched::config::{self, ConfigSource, Layer, Options, Report};
 use clap::ValueEnum;
 use serde_json::json;
@@ -19,7 +20,6 @@ use crate::output::{
 };
 use crate::play::{NodeSource, node_source};
 use crate::printed::takes_colours;
-use crate::reference::ReferenceArg;
 
 use cluster::Tree;
 use findings::counts;
@@ -63,8 +63,10 @@ pub(crate) struct Args {
     /// Explain a code and stop.
     #[arg(long, value_name = "CODE", conflicts_with_all = ["files", "site"])]
     explain: Option<String>,
-    #[command(flatten)]
-    reference: ReferenceArg,
+    /// Release of Hadoop whose rules and defaults hold: 3.4, or 3.5 unless given. Where it is given, hints say what
+    /// changes for these files since the release before it.
+    #[arg(long, value_name = "RELEASE")]
+    reference: Option<Reference>,
 }
 
 /// Forms of the output.
@@ -96,7 +98,8 @@ fn options(args: &Args) -> Options {
     Options {
         strict: args.strict,
         environment: environment.collect(),
-        reference: args.reference.release,
+        reference: args.reference.unwrap_or_default(),
+        upgrades_from: args.reference.and_then(Reference::before),
         ..Options::default()
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct CompareArgs {
         long,
         value_name = "RELEASE",
         value_delimiter = ',',
-        default_value = "3.4"
+        default_values_t = [Reference::default()]
     )]
     reference: Vec<Reference>,
     /// Write the files of every column into a folder of its own here, and compare.json.

@@ -440,3 +440,35 @@ fn shells_and_man_get_every_command() {
     let (code, _, err) = run(&["man", path]);
     assert!(code == 2 && err.contains("--force"), "{err}");
 }
+
+/// Codes of the hints about an upgrade that a check prints.
+fn upgrades(args: &[&str]) -> usize {
+    let document = json(&printed(&[&["check", "--json"], args].concat()));
+    let findings = document["files"][0]["findings"].as_array().unwrap();
+    let upgrade = |finding: &&Value| finding["code"] == "H_UPGRADE";
+    findings.iter().filter(upgrade).count()
+}
+
+#[test]
+fn a_check_compares_with_the_release_before_the_one_that_is_named() {
+    let folder = folder("desk-upgrade");
+    let file = conf(&folder, "cs.xml", &TREE);
+    assert_eq!(upgrades(&[&file, "--reference", "3.5"]), 1);
+    assert_eq!(upgrades(&[&file, "--reference", "3.4"]), 0);
+    assert_eq!(upgrades(&[&file]), 0);
+}
+
+#[test]
+fn files_are_read_by_3_5_unless_a_release_is_named() {
+    let folder = folder("desk-reference");
+    let queues = [
+        ("root.queues", "a,b"),
+        ("root.a.capacity", "50"),
+        ("root.b.capacity", "[memory=10gi,vcores=10]"),
+    ];
+    // 3.4 adds 50 % up; 3.5 takes the form of an amount for absolute and needs no sum.
+    let file = conf(&folder, "cs.xml", &queues);
+    let (code, out, _) = run(&["check", "--reference", "3.4", &file]);
+    assert!(code == 1 && out.contains("capacity_sum"), "{out}");
+    printed(&["check", &file]);
+}

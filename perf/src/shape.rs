@@ -271,7 +271,10 @@ impl Shape {
         ]
         .map(|(key, value)| (format!("yarn.scheduler.{key}"), value.to_string()));
         let loaded = config::from_pairs(&BTreeMap::from(site), &self.pairs(mode), &self.types());
-        Ok(loaded.context("the configuration of the shape")?.settings)
+        let mut settings = loaded.context("the configuration of the shape")?.settings;
+        let asynchronous = &mut settings.scheduler.asynchronous;
+        asynchronous.name_mode(mode == ModeName::Heartbeat);
+        Ok(settings)
     }
 
     /// All nodes, in order of their numbers.

@@ -48,6 +48,10 @@ fn settings() -> TreeSettings {
         ("maximum-am-resource-percent".to_owned(), "1".to_owned()),
         ("root.queues".to_owned(), names.join(",")),
         (
+            "schedule-asynchronously.enable".to_owned(),
+            "false".to_owned(),
+        ),
+        (
             "multi-node-sorting.policy.names".to_owned(),
             "default".to_owned(),
         ),

@@ -70,7 +70,7 @@ impl Engine {
     /// An engine over a configuration, as `simulate` takes it. `partitions` are the node labels by name, each
     /// with whether it is exclusive. `hand_out` is `reply`, as in YARN, or `event`.
     #[new]
-    #[pyo3(signature = (conf, mode="heartbeat", *, partitions=Vec::new(), hand_out="reply", hadoop="3.4"))]
+    #[pyo3(signature = (conf, mode="heartbeat", *, partitions=Vec::new(), hand_out="reply", hadoop="3.5"))]
     fn new(
         conf: Conf<'_>,
         mode: &str,
@@ -273,7 +273,7 @@ impl Engine {
 
     /// Takes over another configuration as a whole, or nothing of it. `partitions` are the node labels from then on, as
     /// for a new engine; without them labels stay as they are.
-    #[pyo3(signature = (conf, *, hadoop="3.4", partitions=None))]
+    #[pyo3(signature = (conf, *, hadoop="3.5", partitions=None))]
     fn refresh(
         &mut self,
         conf: Conf<'_>,

@@ -229,7 +229,7 @@ fn period(ms: u64, what: &str) -> PyResult<u64> {
 /// a file, a list of dicts with `host`, `size`, `rack` and `partition`, or those that the trace lists. Preemption
 /// runs if the configuration enables it.
 #[pyfunction]
-#[pyo3(signature = (conf, trace, mode="heartbeat", *, nodes=None, heartbeat_ms=1000, round_ms=5, until_ms=None, hadoop="3.4"))]
+#[pyo3(signature = (conf, trace, mode="heartbeat", *, nodes=None, heartbeat_ms=1000, round_ms=5, until_ms=None, hadoop="3.5"))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn simulate(
     py: Python<'_>,

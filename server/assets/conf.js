@@ -99,7 +99,8 @@ export function open(main, place, signal) {
         cluster("/scheduler-conf", null, signal), cluster("/scheduler-conf/version", null, signal), get("v1/conf/versions", null, signal), get("v1/conf/log", null, signal)]);
       view.note = "";
       view.present = new Map(many(conf.property).map((one) => [one.name, one.value]));
-      view.version = version.versionID;
+      // Hadoop 3.5 has the name of the document around it, 3.4 has not.
+      view.version = (version.configversion || version).versionID;
       view.versions = versions.versions;
       view.log = log.entries;
     } catch (error) {

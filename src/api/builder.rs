@@ -12,13 +12,13 @@ use crate::runtime::{Mode, Placement, Running, Sequential, StartError, Threaded}
 use crate::time::{Clock, SystemClock};
 
 impl Engine {
-    /// An engine over a tree of queues, in heartbeat mode by default. Nothing runs
-    /// before [`EngineBuilder::start`] or [`EngineBuilder::sequential`].
+    /// An engine over a tree of queues, in the mode that its configuration asks for unless
+    /// [`EngineBuilder::mode`] names one. Nothing runs before [`EngineBuilder::start`] or [`EngineBuilder::sequential`].
     pub fn builder(settings: TreeSettings) -> EngineBuilder {
         EngineBuilder {
             settings,
             partitions: Vec::new(),
-            mode: Mode::Heartbeat,
+            mode: None,
             preemption: Settings::default(),
             hand_out: HandOut::default(),
             admission: None,
@@ -45,7 +45,7 @@ impl Engine {
 pub struct EngineBuilder<C = SystemClock> {
     settings: TreeSettings,
     partitions: Vec<PartitionSpec>,
-    mode: Mode,
+    mode: Option<Mode>,
     preemption: Settings,
     hand_out: HandOut,
     admission: Option<Admission>,
@@ -70,9 +70,19 @@ impl<C> EngineBuilder<C> {
         self
     }
 
-    /// Who runs rounds once the engine has started; without meaning for a sequential engine.
+    /// Who runs rounds, which wins over the configuration and the default of the release: heartbeats schedule in
+    /// heartbeat mode, and in no other. [`Mode::configured`] unless given. Of a sequential
+    /// engine it decides alone whether heartbeats schedule.
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
+        self.mode = Some(mode);
+        self
+    }
+
+    /// The host schedules nodes itself where the configuration schedules asynchronously; see
+    /// [`Running::host_passes`]. No thread runs rounds then.
+    pub fn host_passes(mut self) -> Self {
+        self.running.host_passes = true;
+        self.mode = Some(Mode::Heartbeat);
         self
     }
 
@@ -162,6 +172,9 @@ impl<C> EngineBuilder<C> {
     /// When the settings do not make a tree.
     pub fn sequential(self) -> Result<Sequential, RefreshError> {
         let mut engine = Sequential::new(self.settings, &self.partitions)?;
+        if let Some(mode) = self.mode.filter(|_| !self.running.host_passes) {
+            engine.name_mode(mode == Mode::Heartbeat);
+        }
         engine.set_hand_out(self.hand_out);
         let ms = |after: Duration| u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         engine.set_allocation_expiry(self.allocation_expiry.map(ms));
@@ -180,7 +193,9 @@ impl<C> EngineBuilder<C> {
     where
         C: Clock + Clone + 'static,
     {
-        let (clock, mode, running) = (self.clock.clone(), self.mode, self.running);
+        let (clock, running) = (self.clock.clone(), self.running);
+        let configured = || Mode::configured(&self.settings.scheduler.asynchronous);
+        let mode = self.mode.unwrap_or_else(configured);
         let (preemption, admission) = (self.preemption.clone(), self.admission.clone());
         let engine = self.sequential().map_err(StartError::Settings)?;
         let mut engine = Threaded::take_over(engine, mode, clock.clone(), running)?;
@@ -194,20 +209,100 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::commit::Event;
     use crate::config;
-    use crate::id::NodeName;
-    use crate::queue::NodeSpec;
+    use crate::id::{ApplicationId, NodeName};
+    use crate::queue::{AppSpec, Ask, AskCall, NodeReport, NodeSpec};
     use crate::resource::ResourceVector;
     use crate::runtime::EngineEnd;
     use crate::time::ManualClock;
 
     fn settings() -> TreeSettings {
-        let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-            .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
-        let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-        config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types)
-            .unwrap()
-            .settings
+        settings_of(Reference::default(), None)
+    }
+
+    /// One queue by a release; `asynchronous`: as the file says, which may leave it open.
+    fn settings_of(reference: Reference, asynchronous: Option<bool>) -> TreeSettings {
+        let enable = asynchronous.map(|on| ("schedule-asynchronously.enable", on.to_string()));
+        let queues = [("root.queues", "a"), ("root.a.capacity", "100")];
+        let pairs = queues.map(|(key, value)| (key, value.to_owned()));
+        let pairs = pairs.into_iter().chain(enable);
+        let pairs = pairs.map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value));
+        let options = config::Options {
+            reference,
+            ..config::Options::default()
+        };
+        let loaded = config::load_pairs(&BTreeMap::new(), &pairs.collect(), &options);
+        loaded.unwrap().settings
+    }
+
+    /// Containers that a node with one request has after a heartbeat.
+    fn placed_at_a_heartbeat(builder: EngineBuilder) -> usize {
+        let mut engine = builder.sequential().unwrap();
+        let node = NodeName::new("n", 1).unwrap();
+        let size = ResourceVector::of(&[4096, 4]);
+        engine.add_node(&NodeSpec::new(node.clone(), size)).unwrap();
+        let app = ApplicationId::new(1);
+        engine.submit(&AppSpec::new(app, "root.a", "ann")).unwrap();
+        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 1);
+        engine.ask(app, &AskCall::asking(vec![ask])).unwrap();
+        engine.heartbeat(&node, &NodeReport::AsExpected).unwrap();
+        let events = engine.take_events();
+        let placed = |event: &&Event| matches!(event, Event::Allocated { .. });
+        events.iter().filter(placed).count()
+    }
+
+    #[test]
+    fn a_named_mode_wins_over_the_file_and_the_file_over_the_release() {
+        let (old, new) = (Reference::Hadoop34, Reference::Hadoop35);
+        // Release, what the file says, the mode that is named, containers after a heartbeat.
+        let rows = [
+            (old, None, None, 1),
+            (new, None, None, 0),
+            (old, Some(true), None, 0),
+            (new, Some(false), None, 1),
+            (old, Some(true), Some(Mode::Heartbeat), 1),
+            (new, None, Some(Mode::Heartbeat), 1),
+            (old, None, Some(Mode::Asynchronous { threads: 1 }), 0),
+            (new, Some(false), Some(Mode::Global { threads: 1 }), 0),
+        ];
+        for (reference, file, mode, placed) in rows {
+            let builder = Engine::builder(settings_of(reference, file));
+            let builder = match mode {
+                Some(mode) => builder.mode(mode),
+                None => builder,
+            };
+            let found = placed_at_a_heartbeat(builder);
+            assert_eq!(found, placed, "{reference} {file:?} {mode:?}");
+        }
+        // The host runs the passes of an asynchronous file; heartbeats do not.
+        let host = Engine::builder(settings_of(new, None)).host_passes();
+        assert_eq!(placed_at_a_heartbeat(host), 0);
+    }
+
+    #[test]
+    fn threads_of_an_engine_are_those_of_the_file_unless_a_mode_is_named() {
+        let configured = |reference, file| {
+            let settings = settings_of(reference, file);
+            Mode::configured(&settings.scheduler.asynchronous)
+        };
+        let (old, new) = (Reference::Hadoop34, Reference::Hadoop35);
+        let threads = Mode::Asynchronous { threads: 1 };
+        assert_eq!(configured(old, None), Mode::Heartbeat);
+        assert_eq!(configured(new, None), threads);
+        assert_eq!(configured(new, Some(false)), Mode::Heartbeat);
+        let engine = Engine::builder(settings_of(new, None)).start().unwrap();
+        let size = ResourceVector::of(&[4096, 4]);
+        let node = NodeName::new("n", 1).unwrap();
+        engine.add_node(NodeSpec::new(node, size)).unwrap();
+        let app = ApplicationId::new(1);
+        engine.submit(AppSpec::new(app, "root.a", "ann")).unwrap();
+        let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 1);
+        engine.ask(app, AskCall::asking(vec![ask])).unwrap();
+        engine.quiesce();
+        let events = engine.take_events();
+        let placed = |event: &&Event| matches!(event, Event::Allocated { .. });
+        assert_eq!(events.iter().filter(placed).count(), 1);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::resource::ResourceVector;
 
 use super::{Engine, ModeKind, Scheduler, Stepped};
 
-/// Settings with memory and vcores, and one queue, `root.a`, which has everything.
+/// Settings with memory and vcores, and one queue, `root.a`, which has everything. Heartbeats schedule.
 ///
 /// ```
 /// let settings = capsched::api::example::settings();
@@ -27,8 +27,13 @@ use super::{Engine, ModeKind, Scheduler, Stepped};
 /// ```
 #[must_use]
 pub fn settings() -> TreeSettings {
-    let pairs = [("root.queues", "a"), ("root.a.capacity", "100")]
-        .map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+    let pairs = [
+        ("root.queues", "a"),
+        ("root.a.capacity", "100"),
+        ("schedule-asynchronously.enable", "false"),
+    ];
+    let pairs =
+        pairs.map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
     let loaded = config::from_pairs(&BTreeMap::new(), &BTreeMap::from(pairs), &types);
     loaded

@@ -30,7 +30,7 @@ impl SettingsEditor for () {
     }
 }
 
-/// An accepted configuration, read again with the defaults of the default release.
+/// An accepted configuration, read again with the defaults of its release.
 impl SettingsEditor for Loaded {
     fn edited(&self, changes: &[(String, String)]) -> Option<TreeSettings> {
         let scheduler = &self.settings.scheduler;
@@ -38,6 +38,7 @@ impl SettingsEditor for Loaded {
         let options = Options {
             resource_types: Some(types.map(ToString::to_string).collect()),
             running: Some(scheduler.calculator),
+            reference: scheduler.rules.reference,
             ..Options::default()
         };
         let loaded = config::with_changes(&self.properties, changes, &options);

@@ -88,10 +88,12 @@ pub struct Stepped {
 }
 
 impl Stepped {
-    /// An engine that is scheduled in `mode`.
+    /// An engine that is scheduled in `mode`, whatever its configuration says about asynchronous
+    /// scheduling.
     #[must_use]
     pub fn new(mut engine: Sequential, mode: ModeKind) -> Self {
         engine.keep_silently();
+        engine.name_mode(mode == ModeKind::Heartbeat);
         Self {
             engine,
             mode,

@@ -119,6 +119,13 @@ impl Ledger {
         }
     }
 
+    /// Takes over a mode that is named, see
+    /// [`AsynchronousSettings::name_mode`](crate::queue::AsynchronousSettings::name_mode).
+    pub fn name_mode(&mut self, heartbeats_schedule: bool) {
+        let settings = Arc::make_mut(&mut self.state.settings);
+        settings.asynchronous.name_mode(heartbeats_schedule);
+    }
+
     /// A ledger without nodes over a tree of queues.
     ///
     /// # Errors

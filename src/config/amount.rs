@@ -307,12 +307,9 @@ mod tests {
 
     #[test]
     fn vectors_mix_percent_weight_and_amounts() {
-        let read = |text: &str| {
-            vector(
-                &named_vector(text, &types(), &ReferenceRules::default()).unwrap(),
-                3,
-            )
-        };
+        // By 3.4, for which a vector without memory is none.
+        let rules = Reference::Hadoop34.rules();
+        let read = |text: &str| vector(&named_vector(text, &types(), &rules).unwrap(), 3);
         use VectorEntry::{Absolute, Percent, Unset, Weight};
         assert_eq!(
             read(" [memory=50%, vcores=2w] "),
@@ -336,12 +333,8 @@ mod tests {
         ] {
             assert_eq!(read(none), [Unset; 3], "{none:?}");
         }
-        assert_eq!(
-            named_vector(".", &types(), &ReferenceRules::default()),
-            Err(NoNumber)
-        );
-        let unknown =
-            named_vector("[memory=1,fpga=2]", &types(), &ReferenceRules::default()).unwrap();
+        assert_eq!(named_vector(".", &types(), &rules), Err(NoNumber));
+        let unknown = named_vector("[memory=1,fpga=2]", &types(), &rules).unwrap();
         assert_eq!(unknown[3], ("fpga".to_owned(), Absolute(2.0)));
     }
 

@@ -10,7 +10,7 @@ use super::upgrade;
 /// Everything that there is to say about configuration files that are in memory: what [`load`]
 /// says, and once it accepts them, what is wrong with the placement rules.
 ///
-/// With a later release as reference, hints say what changes for these files since the one before.
+/// Where the options name an older release, hints say what changes for these files since then.
 ///
 /// The file that `mapping-rule-json-file` names is read, as the reference does at its start; no
 /// other file is opened.

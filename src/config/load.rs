@@ -63,6 +63,8 @@ pub struct Options {
     pub refreshes_legacy_mode: bool,
     /// The release whose defaults and verdicts hold.
     pub reference: Reference,
+    /// An older release: hints of [`check`](super::check) say what changes for the files since then.
+    pub upgrades_from: Option<Reference>,
 }
 
 /// A configuration that was accepted.

@@ -10,15 +10,15 @@ use super::severity::Severity;
 
 const CODE: &str = "H_UPGRADE";
 
-/// Hints about everything that changes for these files between the release of the options and the
-/// one before it; none for the oldest release. Cost: the files are read a second time.
+/// Hints about everything that changes for these files between an older release and that of the
+/// options; none where the options name no older one. Cost: the files are read a second time.
 pub(super) fn changes(
     sources: &[ConfigSource],
     options: &Options,
     now: &Result<Loaded, Report>,
 ) -> Vec<Diagnostic> {
     let release = options.reference;
-    let Some(before) = Reference::ALL.into_iter().rfind(|one| *one < release) else {
+    let Some(before) = options.upgrades_from.filter(|one| *one < release) else {
         return Vec::new();
     };
     let older = Options {
@@ -134,6 +134,7 @@ mod tests {
         };
         let options = Options {
             reference,
+            upgrades_from: reference.before(),
             ..Options::default()
         };
         let report = check(&[file], &options);

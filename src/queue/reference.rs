@@ -8,14 +8,14 @@ use std::str::FromStr;
 /// ```
 /// use capsched::api::Reference;
 /// assert_eq!("3.5".parse(), Ok(Reference::Hadoop35));
-/// assert_eq!(Reference::default().to_string(), "3.4");
+/// assert_eq!(Reference::default().to_string(), "3.5");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reference {
     /// Hadoop 3.4, as of 3.4.2.
-    #[default]
     Hadoop34,
     /// Hadoop 3.5, as of 3.5.0.
+    #[default]
     Hadoop35,
 }
 
@@ -49,6 +49,20 @@ impl Reference {
             let rest = release.strip_prefix(one.name());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })
+    }
+
+    /// The reference that judges a recording, by what the recording says it was made with, such as
+    /// `Hadoop 3.5.0`. One that names no known release was made with 3.4.2, whatever the default is.
+    #[must_use]
+    pub fn of_recording(made_with: &str) -> Self {
+        let release = made_with.rsplit(' ').next().unwrap_or_default();
+        Self::of_release(release).unwrap_or(Self::Hadoop34)
+    }
+
+    /// The release before this one; nothing for the oldest.
+    #[must_use]
+    pub fn before(self) -> Option<Self> {
+        Self::ALL.into_iter().rfind(|one| *one < self)
     }
 
     /// The rules of the release.
@@ -147,5 +161,19 @@ mod tests {
         assert_eq!("3.4.2".parse::<Reference>(), Err(UnknownReference));
         assert_eq!(Reference::of_release("3.50.1"), None);
         assert_eq!(Reference::of_release("2.10"), None);
+        assert_eq!(Reference::Hadoop35.before(), Some(Reference::Hadoop34));
+        assert_eq!(Reference::Hadoop34.before(), None);
+    }
+
+    #[test]
+    fn a_recording_without_a_release_is_judged_by_3_4() {
+        for unnamed in ["", "Hadoop", "Hadoop 2.10.1"] {
+            let judge = Reference::of_recording(unnamed);
+            assert_eq!(judge, Reference::Hadoop34, "{unnamed}");
+        }
+        for reference in Reference::ALL {
+            let made_with = format!("Hadoop {}", reference.release());
+            assert_eq!(Reference::of_recording(&made_with), reference);
+        }
     }
 }

@@ -124,7 +124,7 @@ pub struct HeartbeatSettings {
 /// `schedule-asynchronously.*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsynchronousSettings {
-    /// Whether heartbeats leave scheduling to threads.
+    /// Whether heartbeats leave scheduling to threads, unless a mode is named ([`Self::name_mode`]).
     pub enabled: bool,
     /// Number of threads, at least 1.
     pub threads: usize,
@@ -132,6 +132,14 @@ pub struct AsynchronousSettings {
     pub interval_ms: i64,
     /// Waiting proposals above which threads pause.
     pub maximum_backlog: usize,
+}
+
+impl AsynchronousSettings {
+    /// Takes over a mode that a caller names. It wins over the configuration and over the default of
+    /// the release: heartbeats schedule in heartbeat mode, and in no other.
+    pub const fn name_mode(&mut self, heartbeats_schedule: bool) {
+        self.enabled = !heartbeats_schedule;
+    }
 }
 
 /// `user.max-parallel-apps` and `user.<name>.max-parallel-apps`.

@@ -102,6 +102,15 @@ impl Wiring {
     }
 }
 
+/// Has an engine follow a mode that is named, unless the host runs the passes itself.
+fn enter(engine: &mut Sequential, mode: Mode, running: Running) {
+    let heartbeats_schedule = mode == Mode::Heartbeat;
+    if !running.host_passes {
+        engine.name_mode(heartbeats_schedule);
+    }
+    engine.ledger_mut().track(!heartbeats_schedule);
+}
+
 impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
     /// Builds the parts of an engine over the state that a sequential engine has come to. Proposers read the
     /// time from clocks that `proposer_clock` makes. With `inline`, the committer places asks by itself
@@ -114,7 +123,7 @@ impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
         clock: &C,
         proposer_clock: impl Fn() -> P,
     ) -> Self {
-        engine.ledger_mut().track(mode != Mode::Heartbeat);
+        enter(&mut engine, mode, running);
         let wanted = Arc::new(AtomicBool::new(false));
         let (publication, snapshots) = Publication::new(engine.ledger_mut(), Arc::clone(&wanted));
         let (index, order) = published(Version(0), StdArc::new(NodeIndex::default()));

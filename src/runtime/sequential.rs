@@ -113,6 +113,12 @@ impl Sequential {
         self.standstill.set_plain(all);
     }
 
+    /// Takes over a mode that is named, which wins over the configuration: heartbeats schedule in
+    /// heartbeat mode, and in no other.
+    pub fn name_mode(&mut self, heartbeats_schedule: bool) {
+        self.ledger.name_mode(heartbeats_schedule);
+    }
+
     /// No event is made of reservations that are kept.
     pub fn keep_silently(&mut self) {
         self.standstill.keep_silently();

@@ -22,7 +22,11 @@ fn of(memory: i64, cores: i64) -> ResourceVector {
 }
 
 fn settings(extra: &[(&str, &str)]) -> TreeSettings {
-    let common = [("root.queues", "a"), ("root.a.capacity", "100")];
+    let common = [
+        ("schedule-asynchronously.enable", "false"),
+        ("root.queues", "a"),
+        ("root.a.capacity", "100"),
+    ];
     let pairs: BTreeMap<String, String> = common
         .iter()
         .chain(extra)
@@ -114,6 +118,7 @@ fn record(engine: &Sequential, path: &str, user: &str) -> Option<UserView> {
 #[test]
 fn an_application_that_was_moved_away_is_activated_for_its_user_of_the_old_leaf() {
     let mut engine = engine(&[
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.b.capacity", "75"),
         ("root.a.capacity", "25"),

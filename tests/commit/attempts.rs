@@ -17,6 +17,7 @@ const CALCULATOR: &str = "org.apache.hadoop.yarn.util.resource.DominantResourceC
 
 fn settings(more: &[(&str, &str)]) -> TreeSettings {
     let pairs = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a"),
         ("root.a.capacity", "100"),
         ("maximum-am-resource-percent", "1"),
@@ -135,6 +136,7 @@ fn schedulers_pass_on_ends_of_applications() {
 fn a_refresh_with_other_resource_types_is_refused_whole() {
     let mut engine = engine(&[]);
     let pairs = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a"),
         ("root.a.capacity", "100"),
         ("maximum-am-resource-percent", "0.5"),
@@ -359,6 +361,7 @@ fn places_not_to_use_are_kept_with_the_containers() {
 #[test]
 fn applications_between_attempts_move_and_end() {
     let more = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.a.capacity", "50"),
         ("root.b.capacity", "50"),

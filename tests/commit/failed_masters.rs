@@ -19,6 +19,7 @@ fn node(number: usize) -> NodeName {
 /// An engine with so many nodes. `threshold`: nothing where the nodes of failed masters are not avoided.
 fn engine(nodes: usize, threshold: Option<&str>) -> Sequential {
     let pairs = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a"),
         ("root.a.capacity", "100"),
         ("maximum-am-resource-percent", "1"),

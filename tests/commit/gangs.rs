@@ -21,6 +21,7 @@ fn settings(more: &[(&str, &str)]) -> capsched::api::TreeSettings {
             "resource-calculator",
             "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
         ),
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.a.capacity", "50"),
         ("root.b.capacity", "50"),

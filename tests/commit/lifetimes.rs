@@ -14,6 +14,10 @@ fn engine(lifetime: &[(&str, &str)]) -> Sequential {
     let mut pairs: BTreeMap<String, String> = BTreeMap::from([
         (format!("{p}queues"), "a".to_owned()),
         (format!("{p}a.capacity"), "100".to_owned()),
+        (
+            "yarn.scheduler.capacity.schedule-asynchronously.enable".to_owned(),
+            "false".to_owned(),
+        ),
     ]);
     for (key, value) in lifetime {
         pairs.insert(format!("{p}a.{key}"), (*value).to_owned());

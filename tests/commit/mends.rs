@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Engine, NodeName, NodeReport, NodeSpec, ResourceVector,
-    Sequential, StateView,
+    AppSpec, ApplicationId, Ask, AskCall, Engine, NodeName, NodeReport, NodeSpec, Reference,
+    ResourceVector, Sequential, StateView,
 };
 use capsched::config;
 use capsched::queue::Mends;
@@ -15,6 +15,11 @@ type Keys<'a> = &'a [(&'a str, &'a str)];
 
 /// An engine with a shared partition `x`, mended or not.
 fn engine(keys: Keys<'_>, mend: &str, mended: bool) -> Sequential {
+    engine_of(Reference::default(), keys, (mend, mended))
+}
+
+/// The same by the rules of a release.
+fn engine_of(reference: Reference, keys: Keys<'_>, (mend, mended): (&str, bool)) -> Sequential {
     let own = keys.iter().map(|(key, value)| {
         (
             format!("yarn.scheduler.capacity.{key}"),
@@ -25,7 +30,12 @@ fn engine(keys: Keys<'_>, mend: &str, mended: bool) -> Sequential {
     let pairs: BTreeMap<String, String> = own.chain([mend]).collect();
     let labels = ("yarn.node-labels.enabled".to_owned(), "true".to_owned());
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&[labels].into(), &pairs, &types).unwrap();
+    let options = config::Options {
+        resource_types: Some(types.to_vec()),
+        reference,
+        ..config::Options::default()
+    };
+    let loaded = config::load_pairs(&[labels].into(), &pairs, &options).unwrap();
     let builder = Engine::builder(loaded.settings).partition("x", false);
     builder.sequential().unwrap()
 }
@@ -65,6 +75,7 @@ fn containers(engine: &Sequential) -> Vec<u32> {
 }
 
 const TWO_QUEUES: Keys<'static> = &[
+    ("schedule-asynchronously.enable", "false"),
     ("root.queues", "a,b"),
     ("root.a.capacity", "50"),
     ("root.b.capacity", "50"),
@@ -163,12 +174,15 @@ fn vcores_of_a_node_bound_what_it_runs() {
 fn a_vector_without_memory_counts() {
     let keys = [
         ("legacy-queue-mode.enabled", "false"),
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.a.capacity", "[memory=50%,vcores=2]"),
         ("root.b.capacity", "[memory=0,vcores=2]"),
     ];
     for mended in [false, true] {
-        let mut engine = engine(&keys, "vectors-without-memory", mended);
+        // A fault of 3.4 alone.
+        let mend = ("vectors-without-memory", mended);
+        let mut engine = engine_of(Reference::Hadoop34, &keys, mend);
         node(&mut engine, "h1", "", [8192, 8]);
         let view = StateView::of(engine.ledger());
         let of_b = view.queues.iter().find(|queue| queue.path == "root.b");

@@ -26,6 +26,7 @@ fn node(host: &str) -> NodeName {
 /// Queues `root.a` and `root.b`, one node of 8 GiB, and two applications in `root.a`.
 fn engine() -> Sequential {
     let pairs = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.a.capacity", "50"),
         ("root.b.capacity", "50"),

@@ -20,6 +20,7 @@ fn settings() -> TreeSettings {
             "resource-calculator",
             "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
         ),
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b,c"),
         ("root.a.queues", "x,y"),
         ("root.a.capacity", "50"),
@@ -397,6 +398,7 @@ fn a_move_to_its_own_leaf_forgets_what_a_user_without_other_applications_holds()
 fn what_a_pass_found_about_a_user_outlives_the_record() {
     let p = "yarn.scheduler.capacity.";
     let pairs = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.a.capacity", "10"),
         ("root.b.capacity", "90"),

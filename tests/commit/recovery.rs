@@ -18,6 +18,7 @@ const QUEUES: [&str; 2] = ["root.a", "root.b"];
 
 fn builder() -> EngineBuilder {
     let pairs = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.a.capacity", "60"),
         ("root.b.capacity", "40"),

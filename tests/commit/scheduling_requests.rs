@@ -21,6 +21,7 @@ fn node(host: &str) -> NodeName {
 fn engine() -> Sequential {
     let p = "yarn.scheduler.capacity.";
     let pairs: BTreeMap<String, String> = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a"),
         ("root.a.capacity", "100"),
         ("root.a.user-limit-factor", "-1"),
@@ -316,14 +317,15 @@ fn a_lost_container_of_a_scheduling_request_is_not_asked_again() {
 
 #[test]
 fn headroom_is_told_of_partitions_that_asks_named_not_scheduling_requests() {
-    let p = "yarn.scheduler.capacity.root";
+    let p = "yarn.scheduler.capacity";
     let pairs = [
-        ("queues", "a"),
-        ("a.capacity", "100"),
-        ("a.user-limit-factor", "-1"),
-        ("accessible-node-labels.gpu.capacity", "100"),
-        ("a.accessible-node-labels", "gpu"),
-        ("a.accessible-node-labels.gpu.capacity", "100"),
+        ("schedule-asynchronously.enable", "false"),
+        ("root.queues", "a"),
+        ("root.a.capacity", "100"),
+        ("root.a.user-limit-factor", "-1"),
+        ("root.accessible-node-labels.gpu.capacity", "100"),
+        ("root.a.accessible-node-labels", "gpu"),
+        ("root.a.accessible-node-labels.gpu.capacity", "100"),
     ]
     .map(|(key, value)| (format!("{p}.{key}"), value.to_owned()));
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];

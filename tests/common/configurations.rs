@@ -1,5 +1,6 @@
 //! What recordings of mappings and of access control say about configurations and users.
 
+use capsched::api::Reference;
 use capsched::config::{ConfigSource, Layer, Loaded, Options, Report, load};
 use serde_json::Value;
 
@@ -23,9 +24,15 @@ pub(crate) fn loaded(recording: &Value) -> Result<Loaded, Report> {
     ];
     let options = Options {
         resource_types: Some(strings(&recording["resource_types"])),
+        reference: made_with(recording),
         ..Options::default()
     };
     load(&sources, &options)
+}
+
+/// The release that judges a recording.
+pub(crate) fn made_with(recording: &Value) -> Reference {
+    Reference::of_recording(recording["recorded_with"].as_str().unwrap_or_default())
 }
 
 fn property(xml: &mut String, key: &str, value: &str) {

@@ -16,6 +16,7 @@ pub(crate) fn settings_with(calculator: &str, more: &[(&str, &str)]) -> TreeSett
     let calculator = format!("org.apache.hadoop.yarn.util.resource.{calculator}");
     let pairs: BTreeMap<String, String> = [
         ("resource-calculator", calculator.as_str()),
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.a.capacity", "60"),
         ("root.b.capacity", "40"),

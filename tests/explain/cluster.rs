@@ -42,6 +42,7 @@ pub(crate) fn cluster_of_site(
     let further = site;
     let mut pairs = BTreeMap::new();
     let common = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.a.capacity", "50"),
         ("root.b.capacity", "50"),

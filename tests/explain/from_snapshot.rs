@@ -27,7 +27,7 @@ fn application_2_waits_for_am_limit_queue() {
     ]);
     let options = config::Options {
         resource_types: Some(vec!["memory-mb".to_owned(), "vcores".to_owned()]),
-        reference: "3.4".parse().unwrap(),
+        reference: "3.5".parse().unwrap(),
         ..config::Options::default()
     };
     let loaded = config::load_pairs(&site, &scheduler, &options).unwrap();

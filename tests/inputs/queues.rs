@@ -249,8 +249,10 @@ fn settings(values: &[(&str, &str)]) -> TreeSettings {
 
 /// The settings of a tree on a cluster of some resource types.
 fn settings_of(values: &[(&str, &str)], types: &[&str]) -> TreeSettings {
-    let pairs: BTreeMap<String, String> = values
+    let by_heartbeats = ("schedule-asynchronously.enable", "false");
+    let pairs: BTreeMap<String, String> = [by_heartbeats]
         .iter()
+        .chain(values)
         .map(|(key, value)| {
             (
                 format!("yarn.scheduler.capacity.{key}"),

@@ -16,6 +16,7 @@ const APP: ApplicationId = ApplicationId::new(1);
 fn engine() -> Sequential {
     let p = "yarn.scheduler.capacity.";
     let pairs: BTreeMap<String, String> = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "p,off,small"),
         ("root.p.queues", "a,b"),
         ("root.p.capacity", "80"),

@@ -84,6 +84,10 @@ fn tree(random: &mut Random, least: usize) -> (BTreeMap<String, String>, Vec<Str
     let mut put = |key: String, value: String| {
         keys.insert(format!("yarn.scheduler.capacity.{key}"), value);
     };
+    put(
+        "schedule-asynchronously.enable".to_owned(),
+        "false".to_owned(),
+    );
     put("root.queues".to_owned(), names.join(","));
     for (name, part) in names.iter().zip(parts(random, tops, least)) {
         let path = format!("root.{name}");

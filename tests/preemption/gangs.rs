@@ -21,6 +21,10 @@ fn engine() -> Stepped {
         site.insert(format!("{monitor}{key}"), "1.0".to_owned());
     }
     let queues = [
+        (
+            "yarn.scheduler.capacity.schedule-asynchronously.enable",
+            "false",
+        ),
         ("yarn.scheduler.capacity.root.queues", "a,b"),
         ("yarn.scheduler.capacity.root.a.capacity", "20"),
         ("yarn.scheduler.capacity.root.a.user-limit-factor", "10"),

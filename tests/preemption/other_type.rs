@@ -23,6 +23,8 @@ fn settings() -> config::Loaded {
     let calculator = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator";
     let mut queues: BTreeMap<String, String> = BTreeMap::new();
     queues.insert(key("resource-calculator"), calculator.to_owned());
+    let enable = key("schedule-asynchronously.enable");
+    queues.insert(enable, "false".to_owned());
     queues.insert(key("root.queues"), QUEUES.map(|(name, _)| name).join(","));
     for (name, guarantee) in QUEUES {
         queues.insert(key(&format!("root.{name}.capacity")), guarantee.to_owned());

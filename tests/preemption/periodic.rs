@@ -41,6 +41,10 @@ fn site(more: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 fn load(more: &[(&str, &str)]) -> config::Loaded {
     let scheduler = pairs(&[
+        (
+            "yarn.scheduler.capacity.schedule-asynchronously.enable",
+            "false",
+        ),
         ("yarn.scheduler.capacity.root.queues", "a,b"),
         ("yarn.scheduler.capacity.root.a.capacity", "50"),
         ("yarn.scheduler.capacity.root.a.user-limit-factor", "10"),

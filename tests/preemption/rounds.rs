@@ -69,6 +69,10 @@ impl Scene {
             site.insert(format!("{MONITOR}{name}"), value.to_owned());
         }
         let mut scheduler = pairs(&[
+            (
+                "yarn.scheduler.capacity.schedule-asynchronously.enable",
+                "false",
+            ),
             ("yarn.scheduler.capacity.root.queues", "a,b"),
             ("yarn.scheduler.capacity.root.a.capacity", "50"),
             ("yarn.scheduler.capacity.root.a.user-limit-factor", "10"),
@@ -210,6 +214,10 @@ fn killable_containers_count_for_the_leaf_that_their_application_moved_to() {
 #[test]
 fn what_a_leaf_below_a_parent_wants_is_taken_for_it() {
     let tree = [
+        (
+            "yarn.scheduler.capacity.schedule-asynchronously.enable",
+            "false",
+        ),
         ("yarn.scheduler.capacity.root.queues", "a,p"),
         ("yarn.scheduler.capacity.root.p.capacity", "50"),
         ("yarn.scheduler.capacity.root.p.queues", "c,d"),
@@ -434,6 +442,10 @@ fn containers_on_their_way_are_named_with_their_deadline() {
 #[test]
 fn an_application_that_waits_for_room_for_its_master_is_told_so() {
     let tree = [
+        (
+            "yarn.scheduler.capacity.schedule-asynchronously.enable",
+            "false",
+        ),
         ("yarn.scheduler.capacity.root.queues", "a,b,c"),
         ("yarn.scheduler.capacity.root.b.capacity", "25"),
         ("yarn.scheduler.capacity.root.c.capacity", "25"),

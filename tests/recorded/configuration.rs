@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::recordings::{recordings, root};
+use crate::configurations::made_with;
 use capsched::config::{self, ConfigSource, Layer, Loaded, Options, Report};
 use capsched::resource::{Calculator, ResourceVector};
 use serde_json::Value;
@@ -80,6 +81,7 @@ fn sources_of(
     let options = Options {
         resource_types: Some(types_of(case)),
         running,
+        reference: made_with(case),
         ..Options::default()
     };
     let sources = [
@@ -314,8 +316,12 @@ fn scenarios_are_judged_as_recorded() {
             ""
         };
         let config = pairs_of(&case["config"]);
-        let types = types_of(&case);
-        let word = match config::from_pairs(&site_of(&case), &config, &types) {
+        let options = Options {
+            resource_types: Some(types_of(&case)),
+            reference: made_with(&case),
+            ..Options::default()
+        };
+        let word = match config::load_pairs(&site_of(&case), &config, &options) {
             Ok(_) => "",
             Err(report) => report.first_error().map_or("", |e| e.word()),
         };

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Engine, NodeName, NodeReport, NodeSpec, PartitionSpec,
-    RefreshRefusal, ResourceVector, SubmitAsError,
+    AppSpec, ApplicationId, Ask, AskCall, Engine, Mode, NodeName, NodeReport, NodeSpec,
+    PartitionSpec, RefreshRefusal, ResourceVector, SubmitAsError,
 };
 use capsched::config::{self, Admission, Caller, ConfigSource, Layer, Loaded, Options};
 
@@ -36,7 +36,8 @@ fn loaded(own: &[(&str, &str)]) -> Loaded {
 fn engine() -> Engine {
     let loaded = loaded(&OWN);
     let rules = Admission::read(&loaded, "yarn").unwrap();
-    let builder = Engine::builder(loaded.settings).admission(rules);
+    let builder = Engine::builder(loaded.settings).mode(Mode::Heartbeat);
+    let builder = builder.admission(rules);
     builder.start().unwrap()
 }
 
@@ -241,7 +242,8 @@ fn queues_that_submissions_created_keep_the_lists_of_their_template_at_a_refresh
     ];
     let first = loaded(&creating);
     let rules = Admission::read(&first, "yarn").unwrap();
-    let engine = Engine::builder(first.settings).admission(rules);
+    let engine = Engine::builder(first.settings).mode(Mode::Heartbeat);
+    let engine = engine.admission(rules);
     let engine = engine.start().unwrap();
     let created = submit(&engine, 1, "eve", "root.users.x");
     assert_eq!(created.as_deref(), Ok("root.users.x"));

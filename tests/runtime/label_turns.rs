@@ -47,6 +47,7 @@ fn shared(legacy: bool, limit: &str) -> TreeSettings {
     let pairs = [
         ("legacy-queue-mode.enabled", legacy.as_str()),
         ("maximum-am-resource-percent", limit),
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.a.capacity", "60"),
         ("root.b.capacity", "40"),

@@ -22,6 +22,7 @@ pub(super) const CONTAINERS: i32 = 3000;
 
 pub(super) fn settings() -> TreeSettings {
     let pairs = [
+        ("schedule-asynchronously.enable", "false"),
         ("root.queues", "a,b"),
         ("root.a.capacity", "60"),
         ("root.b.capacity", "40"),

@@ -54,7 +54,7 @@ pub const CAPSCHED_HAND_OUT_REPLY: u32 = 0;
 /// A container is handed out by the event of its allocation.
 pub const CAPSCHED_HAND_OUT_EVENT: u32 = 1;
 
-/// The settings choose the rules: those of Hadoop 3.4.
+/// The settings choose the rules: those of Hadoop 3.5.
 pub const CAPSCHED_HADOOP_DEFAULT: u32 = 0;
 /// The rules of Hadoop 3.4.
 pub const CAPSCHED_HADOOP_3_4: u32 = 34;

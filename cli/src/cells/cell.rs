@@ -291,5 +291,7 @@ impl SimCell {
 fn start(settings: &TreeSettings) -> Result<Sequential> {
     let mut engine = Sequential::new(settings.clone(), &[])?;
     engine.set_hand_out(HandOut::Event);
+    // A cell schedules its nodes at their heartbeats.
+    engine.name_mode(true);
     Ok(engine)
 }

@@ -153,7 +153,7 @@ impl Recording {
         }
     }
 
-    /// The release that the recording was made with, which only 3.4 need not be said of.
+    /// The release that the recording was made with.
     fn reference(&self) -> Reference {
         let made_with = match self {
             Self::Scenario(of) | Self::Refresh(of) => &of.recorded_with,
@@ -162,8 +162,7 @@ impl Recording {
             Self::Access(of) => &of.recorded_with,
             Self::Rest(of) => return of.reference,
         };
-        let release = made_with.rsplit(' ').next().unwrap_or_default();
-        Reference::of_release(release).unwrap_or_default()
+        Reference::of_recording(made_with)
     }
 
     /// Plays the recording; a name and a verdict, of scenes one for each request.

@@ -186,7 +186,8 @@ fn settings(mode: ModeKind) -> Result<TreeSettings> {
             policy.interval_ms = SORT_MS;
         }
     }
-    settings.scheduler.asynchronous.enabled = mode != ModeKind::Heartbeat;
+    let asynchronous = &mut settings.scheduler.asynchronous;
+    asynchronous.name_mode(mode == ModeKind::Heartbeat);
     Ok(settings)
 }
 

@@ -1,6 +1,7 @@
 //! Random changes to recordings: other settings, other steps, other amounts.
 
-use capsched::config::from_pairs;
+use capsched::api::Reference;
+use capsched::config::{Options, load_pairs};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -98,7 +99,13 @@ fn is_sound(scenario: &Value, changes: &Map<String, Value>) -> bool {
     let mut config = pairs(scenario["config"].as_object().unwrap());
     config.extend(pairs(changes));
     let types = scenario["resource_types"].as_array().unwrap().iter();
-    from_pairs(&site, &config, &types.map(text).collect::<Vec<_>>()).is_ok()
+    let options = Options {
+        resource_types: Some(types.map(text).collect()),
+        // The model in `tests/reference` has the rules of 3.4.
+        reference: Reference::Hadoop34,
+        ..Options::default()
+    };
+    load_pairs(&site, &config, &options).is_ok()
 }
 
 fn labels(recording: &mut Value, dice: &mut Dice) {

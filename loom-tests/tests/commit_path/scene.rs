@@ -230,6 +230,7 @@ fn settings(most_of_p: &str) -> TreeSettings {
     set("resource-calculator", dominant);
     set("maximum-am-resource-percent", "1");
     set("multi-node-placement-enabled", "true");
+    set("schedule-asynchronously.enable", "false");
     set("root.queues", "a,p");
     set("root.p.queues", "x,y");
     for queue in ["a", "p", "p.x", "p.y"] {

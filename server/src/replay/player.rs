@@ -184,6 +184,7 @@ impl Player {
             .collect();
         // The player runs the rounds, so that they repeat.
         let asynchronous = setup.configured_mode().map_err(fail)? != Mode::Heartbeat;
+        setup.host_passes = asynchronous;
         let versions = VersionsDirectory::of(&mut setup);
         let durable = Durable::start(setup, None, Durability::Strict, "scene").map_err(fail)?;
         let rm = durable.rm;

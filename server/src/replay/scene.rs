@@ -238,10 +238,9 @@ impl Scene {
     }
 
     fn of(inputs: Inputs, recorded: Vec<Recorded>) -> Self {
-        let release = inputs.recorded_with.rsplit(' ').next().unwrap_or_default();
         Self {
             name: inputs.name.clone(),
-            reference: Reference::of_release(release).unwrap_or_default(),
+            reference: Reference::of_recording(&inputs.recorded_with),
             inputs,
             recorded,
         }

@@ -88,6 +88,9 @@ impl ResourceManager {
             .preemption(loaded.preemption.clone())
             .admission(rules)
             .clock(Arc::clone(&setup.clock));
+        if setup.host_passes {
+            builder = builder.host_passes();
+        }
         if setup.recovering {
             builder = builder.recovering();
         }

@@ -28,10 +28,8 @@ impl ResourceManager {
         report: NodeReport,
     ) -> Result<HeartbeatReply, NodeError> {
         self.pump();
-        let configuration = self.configuration();
-        let asynchronous = configuration.loaded.settings.scheduler.asynchronous.enabled;
         // Where the host runs the passes, [`Self::schedule_node`] records them.
-        let hosts_passes = asynchronous && self.setup.mode == Mode::Heartbeat;
+        let hosts_passes = self.setup.host_passes;
         let visited = (!hosts_passes).then(|| self.visited(node)).flatten();
         let reply = self.engine.heartbeat(node.clone(), report)?;
         let now_ms = self.now_ms();
@@ -40,7 +38,7 @@ impl ResourceManager {
             record.reported_ms = now_ms;
         }
         let decisions = self.take_decisions();
-        if !asynchronous {
+        if self.setup.mode == Mode::Heartbeat && !hosts_passes {
             books.follow_run(node, &decisions, now_ms);
         }
         self.follow_pass(&mut books, node, visited, &decisions, now_ms);

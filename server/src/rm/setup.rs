@@ -36,8 +36,12 @@ pub struct Setup {
     pub resource_types: Option<Vec<String>>,
     /// Labels that the cluster has from the start.
     pub labels: Vec<PartitionSpec>,
-    /// Who runs rounds.
+    /// Who runs rounds, which wins over the configuration; see [`Self::configured_mode`].
     pub mode: Mode,
+    /// Whether the host schedules nodes itself, by
+    /// [`ResourceManager::schedule_node`](super::ResourceManager::schedule_node), where the configuration schedules
+    /// asynchronously. The mode has no meaning then.
+    pub host_passes: bool,
     /// The user that the daemon runs as.
     pub daemon: String,
     /// Where groups of users are looked up.
@@ -73,6 +77,7 @@ impl Setup {
             resource_types: None,
             labels: Vec::new(),
             mode: Mode::Heartbeat,
+            host_passes: false,
             daemon: "yarn".to_owned(),
             groups: Arc::new(BTreeMap::new()),
             clock: Arc::new(SystemClock::new()),
@@ -90,14 +95,7 @@ impl Setup {
     pub fn configured_mode(&self) -> Result<Mode, StartFailure> {
         let loaded = config::load_pairs(&self.site, &self.scheduler, &self.options())
             .map_err(|report| StartFailure::Configuration(Box::new(report)))?;
-        let settings = loaded.settings.scheduler.asynchronous;
-        Ok(if settings.enabled {
-            Mode::Asynchronous {
-                threads: settings.threads,
-            }
-        } else {
-            Mode::Heartbeat
-        })
+        Ok(Mode::configured(&loaded.settings.scheduler.asynchronous))
     }
 
     /// How configurations are read.

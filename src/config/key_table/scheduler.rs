@@ -196,8 +196,8 @@ pub(super) const KEYS: &[KnownKey] = &[
     key(
         Scheduler,
         "schedule-asynchronously.enable",
-        "false; true as Hadoop 3.5",
-        "Asynchronous mode: heartbeats place nothing. An engine with threads takes its mode from `Mode`.",
+        "true; false as Hadoop 3.4",
+        "Asynchronous mode: heartbeats place nothing. A mode that a command line or a builder names wins.",
     ),
     key(
         Scheduler,

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::commit::RefreshError;
-
+use crate::queue::AsynchronousSettings;
 use crate::runtime::proposer::stopwatch::Latencies;
 use crate::runtime::testing::fault_injection::BadProposals;
 
@@ -31,6 +31,10 @@ pub struct Running {
     /// events (4,096) unless set otherwise. Where few events may wait, somebody has to read them all
     /// the time: no proposal is taken meanwhile.
     pub capacity: Option<NonZeroUsize>,
+    /// Whether the host schedules nodes itself, by
+    /// [`Threaded::schedule_node`](super::engine::Threaded::schedule_node), where the configuration schedules
+    /// asynchronously: then heartbeats do not, although the mode is [`Mode::Heartbeat`].
+    pub host_passes: bool,
     /// What proposers send instead of their proposals, for tests.
     #[doc(hidden)]
     pub faults: Option<BadProposals>,
@@ -88,6 +92,18 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// The mode that a configuration asks for where nobody names one: asynchronous where
+    /// `schedule-asynchronously.enable` holds, with as many threads as it says, else heartbeats.
+    #[must_use]
+    pub const fn configured(settings: &AsynchronousSettings) -> Self {
+        if settings.enabled {
+            let threads = settings.threads;
+            Self::Asynchronous { threads }
+        } else {
+            Self::Heartbeat
+        }
+    }
+
     /// Number of proposer threads.
     #[must_use]
     pub const fn threads(self) -> usize {

@@ -40,7 +40,8 @@ pub fn fitted_to(mode: ModeKind, mut settings: TreeSettings) -> TreeSettings {
     if mode == ModeKind::Global {
         settings = among_all_nodes(settings);
     }
-    settings.scheduler.asynchronous.enabled = mode != ModeKind::Heartbeat;
+    let asynchronous = &mut settings.scheduler.asynchronous;
+    asynchronous.name_mode(mode == ModeKind::Heartbeat);
     settings
 }
 
