@@ -212,6 +212,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         ],
     ),
     ("serde_json", &["config", "explain", "api", "simulator"]),
+    ("serde_path_to_error", &["simulator"]),
     ("zstd", &["simulator"]),
     ("std::sync::atomic", &["sync"]),
     ("std::thread", &["sync"]),

@@ -38,8 +38,7 @@ impl Problem {
     /// What serde found wrong with a file whose text starts on a line, placed once.
     pub(crate) fn json(file: &str, start: usize, error: &serde_json::Error) -> Self {
         let line = start + error.line().saturating_sub(1);
-        let text = error.to_string();
-        let message = text.rsplit_once(" at line ").map_or(&*text, |(m, _)| m);
+        let message = capsched::simulator::json_fault(error);
         Self(format!("{file}:{line}:{}: {message}", error.column()))
     }
 }

@@ -101,7 +101,7 @@ fn every_command_distinguishes_bad_input_from_what_it_cannot_do() {
         (
             "replay trace.jsonl --nodes nodes",
             1,
-            "nodes:2:17: invalid type",
+            "nodes:2:17: `node.host`: a text in quotes is expected, not the number `5`",
         ),
         (
             "replay trace.jsonl --nodes 4x64GiB,8vcores --conf bad.xml",

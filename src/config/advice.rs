@@ -12,6 +12,7 @@ use super::diagnostic::{Diagnostic, clip};
 use super::effects;
 use super::key_table::{KeyScope, has};
 use super::keys;
+use super::other_files::{RENDER, is_template};
 use super::prefix::PREFIX;
 use super::properties::Properties;
 use super::queue::QueueContext;
@@ -42,6 +43,7 @@ pub(super) fn warnings(
     advice.keys();
     advice.scheduler();
     for queue in &settings.queues {
+        advice.list_of(queue);
         advice.queue(queue);
     }
     advice.siblings();
@@ -209,6 +211,16 @@ impl Advice<'_> {
         if queue.maximum_parallel <= 0 {
             let message = format!("no application of `{path}` will ever run");
             self.warn("W_MAX_APPS", &key("max-parallel-apps"), message, "");
+        }
+    }
+
+    /// A list of children that nobody filled in.
+    fn list_of(&mut self, queue: &QueueSettings) {
+        let key = format!("{PREFIX}{}.queues", queue.path);
+        if self.properties.raw(&key).is_some_and(is_template) {
+            let path = clip(&queue.path);
+            let message = format!("the list of queues below `{path}` is a part of a template");
+            self.warn("W_QUEUE_NAME", &key, message, RENDER);
         }
     }
 

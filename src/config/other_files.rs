@@ -297,8 +297,11 @@ fn is_patch(start: &str) -> bool {
     matches!(pair, (Some(old), Some(new)) if old.starts_with("--- ") && new.starts_with("+++ "))
 }
 
+/// Advice about a value with the marks of a template.
+pub(super) const RENDER: &str = "the file is a template; render it first";
+
 /// Marks of Jinja, Helm, ERB and their like.
-fn is_template(text: &str) -> bool {
+pub(super) fn is_template(text: &str) -> bool {
     [("{{", "}}"), ("{%", "%}"), ("<%", "%>")]
         .iter()
         .any(|(open, close)| {

@@ -10,6 +10,7 @@ use crate::resource::{ResourceVector, share};
 
 use super::amount;
 use super::diagnostic::{Diagnostic, clip};
+use super::other_files::{RENDER, is_template};
 use super::prefix::PREFIX;
 use super::queue::{Numbers, QueueContext, Read};
 
@@ -207,10 +208,16 @@ impl<'a> Builder<'a> {
         } else {
             None
         };
-        if let Some((code, message)) = &refusal {
-            look.fail(code, key, message.clone());
+        let allowed = refusal.is_none();
+        if let Some((code, message)) = refusal {
+            let properties = look.properties();
+            let finding = Diagnostic::error(code, message).at(properties.span(key));
+            look.note(match is_template(properties.raw(key).unwrap_or_default()) {
+                true => finding.help(RENDER),
+                false => finding,
+            });
         }
-        refusal.is_none()
+        allowed
     }
 
     /// The leaf that a plan queue has from the start.
@@ -443,8 +450,10 @@ impl<'a> Builder<'a> {
     ) {
         let properties = self.context.look.properties();
         let path = &self.reads[parent].settings.path;
-        let list = properties.span(&format!("{PREFIX}{path}.queues"));
+        let key = format!("{PREFIX}{path}.queues");
+        let list = properties.span(&key);
         let help = match code {
+            _ if is_template(properties.raw(&key).unwrap_or_default()) => RENDER,
             "capacity_sum" => {
                 "let the values sum to 100, or give all siblings weights (`7w`, `3w`)"
             }

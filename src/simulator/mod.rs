@@ -29,5 +29,5 @@ pub use workload::{
     Archetype, Duplicates, GangTerms, InOrder, Job, MapRuleError, MapRules, MappingReport, Merged,
     NodeLine, OrderSettings, Ready, ResourceTypes, RuleUse, Run, Share, Sorting, Spread, Synthetic,
     SyntheticSettings, TaskGroup, TraceError, TraceErrorKind, TraceStat, Workload, equal_nodes,
-    largest_beside_services,
+    json_fault, largest_beside_services,
 };

@@ -166,3 +166,131 @@ fn columns_that_are_separated_otherwise_are_named() {
         assert!(err.contains(&said), "{err}");
     }
 }
+
+// Kind 03: files that are not what they are to be.
+
+#[test]
+fn marks_of_a_template_in_a_list_of_queues_get_the_advice_of_a_value() {
+    let folder = folder("field-template");
+    let render = "the file is a template; render it first";
+    for (list, code) in [
+        // One name, whose capacity is missing.
+        ("{{ queues }}", "capacity_sum"),
+        // A name with a separator in it.
+        ("a,{{ item.queues }}", "E_QUEUE_NAME"),
+        ("<% for q in queues %>", "capacity_sum"),
+        ("{% for q in queues %}{{ q }},{% endfor %}", "capacity_sum"),
+    ] {
+        let list = list.replace('<', "&lt;");
+        let list = format!("<value>{list}</value>");
+        let lines = [
+            "<configuration>",
+            "<property><name>yarn.scheduler.capacity.root.queues</name>",
+            &list,
+            "</property></configuration>",
+        ];
+        let path = written(&folder, "cs.xml", &lines);
+        let found = findings(&[path.to_str().unwrap()]);
+        assert_eq!((&*found[0].0, &*found[0].2), (code, render), "{found:?}");
+    }
+    // Accepted, and still a template.
+    let more = "<property><name>yarn.scheduler.capacity.root.a.queues</name>\
+                <value>{{ teams }}</value></property>\
+                <property><name>yarn.scheduler.capacity.root.a.{{ teams }}.capacity</name>\
+                <value>100</value></property>";
+    let path = configuration(&folder, "accepted.xml", more);
+    let found = findings(&[path.to_str().unwrap()]);
+    let (code, _, help) = &found[0];
+    assert_eq!((&**code, &**help), ("W_QUEUE_NAME", render), "{found:?}");
+}
+
+// Kind 06: settings that do nothing.
+
+#[test]
+fn options_of_another_order_of_applications_have_no_effect() {
+    let folder = folder("field-order-options");
+    let property = |key: &str, value: &str| {
+        format!(
+            "<property><name>yarn.scheduler.capacity.root.{key}</name><value>{value}</value></property>"
+        )
+    };
+    let (fair, labels) = (
+        "a.ordering-policy.fair.enable-size-based-weight",
+        "a.ordering-policy.exclusive-enforced-partitions",
+    );
+    let policy = "yarn.scheduler.capacity.root.a.ordering-policy";
+    let with_partitions = "fifo-with-partitions";
+    for (order, option, has, needs) in [
+        (None, fair, "fifo", "fair"),
+        (
+            Some("fifo-for-pending-apps"),
+            fair,
+            "fifo-for-pending-apps",
+            "fair",
+        ),
+        (Some("fair"), labels, "fair", with_partitions),
+    ] {
+        let order = order.map(|order| property("a.ordering-policy", order));
+        let more = property(option, "true") + &order.unwrap_or_default();
+        let path = configuration(&folder, "cs.xml", &more);
+        let found = findings(&[path.to_str().unwrap()]);
+        let [(code, message, help)] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(code, "W_ORDER_OPTION");
+        assert!(
+            message.ends_with(&format!("whose order is `{has}`")),
+            "{message}"
+        );
+        let change = format!("set `{policy}` to `{needs}`, or remove the key");
+        assert_eq!(help, &change);
+    }
+    for (order, option) in [("fair", fair), (with_partitions, labels)] {
+        let more = property(option, "true") + &property("a.ordering-policy", order);
+        let path = configuration(&folder, "cs.xml", &more);
+        assert_eq!(findings(&[path.to_str().unwrap()]), [], "{order}");
+    }
+    // A parent orders queues.
+    let more = property("ordering-policy.fair.enable-size-based-weight", "true");
+    let path = configuration(&folder, "cs.xml", &more);
+    let found = findings(&[path.to_str().unwrap()]);
+    assert_eq!(found[0].0, "W_ORDER_OPTION", "{found:?}");
+    assert!(found[0].1.ends_with("which is a parent"), "{found:?}");
+}
+
+// Kind 18: values of another kind in traces and files of settings.
+
+#[test]
+fn a_value_of_another_kind_is_named_with_its_member() {
+    let folder = folder("field-kinds");
+    let job = |count: &str, at_ms: &str| {
+        format!(
+            r#"{{"job":{{"at_ms":{at_ms},"name":"j","user":"u","queue":"a","tasks":[{{"size":[1024,1],"count":{count},"priority":20,"run":{{"same":1}}}}]}}}}"#
+        )
+    };
+    for (line, said) in [
+        (
+            job("\"ten\"", "0"),
+            "`job.tasks[0].count`: a whole number from 0 is expected, not the text \"ten\"",
+        ),
+        (
+            job("-5", "0"),
+            "`job.tasks[0].count`: a whole number from 0 is expected, not the number `-5`",
+        ),
+        (
+            job("1", "null"),
+            "`job.at_ms`: a whole number from 0 is expected, not `null`",
+        ),
+    ] {
+        let path = written(&folder, "trace.jsonl", &[super::NATIVE, super::NODE, &line]);
+        let (code, _, err) = run(&["replay", path.to_str().unwrap()]);
+        assert_eq!(code, 1, "{err}");
+        let place = "trace.jsonl:3:";
+        assert!(err.contains(place) && err.contains(said), "{said}: {err}");
+    }
+    // A report that a simulation wrote.
+    let path = written(&folder, "report.json", &[r#"{"invariant": 5}"#]);
+    let (_, _, err) = run(&["simulate", "--replay", path.to_str().unwrap()]);
+    let said = "report.json:1:15: a text in quotes is expected, not the number `5`";
+    assert!(err.contains(said), "{err}");
+}

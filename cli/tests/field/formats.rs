@@ -23,7 +23,7 @@ fn types_that_a_header_cannot_name_are_named_with_its_line() {
             r#""memory-mb","vcores","a","b","c","d","e","f","g""#,
             "more than 8",
         ),
-        ("number", r#""memory-mb","vcores",7"#, "integer `7`"),
+        ("number", r#""memory-mb","vcores",7"#, "the number `7`"),
         (
             "unknown",
             r#""memory-mb","vcores"],"colour":["x""#,

@@ -55,7 +55,8 @@ pub(super) const WARNINGS: &[CodeEntry] = &[
     entry(
         "W_QUEUE_NAME",
         "The name of a queue is empty, differs from a sibling's only in case, or holds \
-         characters that are hard to see.",
+         characters that are hard to see. Or the list of queues is a part of a template, such as \
+         `{{ queues }}`: render the template first.",
     ),
     entry("W_VALUE_IGNORED", "The value is unreadable and ignored."),
     entry("W_VALUE_EMPTY", "An empty value counts as unset."),
@@ -196,6 +197,13 @@ pub(super) const WARNINGS: &[CodeEntry] = &[
         "W_PRIORITY_UNUSED",
         "The priority of a queue counts only where its parent has the ordering policy \
          `priority-utilization`. The default, `utilization`, does not look at it.",
+    ),
+    entry(
+        "W_ORDER_OPTION",
+        "An option below `ordering-policy.` belongs to another order of applications than that of \
+         the queue. `fair.enable-size-based-weight` counts for `fair`, and \
+         `exclusive-enforced-partitions` for `fifo-with-partitions`. The default is `fifo`. A parent has \
+         no order of applications.",
     ),
     entry(
         "W_ACL_GROUP",

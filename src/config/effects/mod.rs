@@ -7,6 +7,7 @@
 mod access;
 mod capacity;
 mod creation;
+mod orders;
 mod regrets;
 mod site;
 
@@ -27,6 +28,7 @@ pub(super) fn findings(properties: &Properties, settings: &TreeSettings) -> Vec<
     all.extend(of.creations());
     all.extend(of.unused_templates());
     all.extend(of.priorities());
+    all.extend(of.order_options());
     all.extend(of.groups_by_accident());
     all.extend(of.access_lists());
     all.extend(of.lone_users());

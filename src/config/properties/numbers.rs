@@ -3,6 +3,7 @@
 use super::Look;
 use crate::config::diagnostic::{Diagnostic, clip};
 use crate::config::number;
+use crate::config::other_files::{RENDER, is_template};
 
 /// What to write in place of a number with `%`.
 fn without_sign(key: &str) -> &'static str {
@@ -33,8 +34,8 @@ impl Look<'_> {
         let mut finding = Diagnostic::error(code, message).at(self.base.span(key));
         if value.trim_end().ends_with('%') {
             finding = finding.help(without_sign(key));
-        } else if value.contains("{{") || value.contains("<%") {
-            finding = finding.help("the file is a template; render it first");
+        } else if is_template(value) {
+            finding = finding.help(RENDER);
         } else if value.contains(',') && !value.contains('[') {
             finding = finding.help("the decimal sign is a point");
         } else if value.trim_start().starts_with('[') {

@@ -15,7 +15,7 @@ use super::lines::Lines;
 use super::source::Source;
 use crate::api::ResourceVector;
 use crate::simulator::workload::{
-    Job, MappingReport, Run, TaskGroup, TraceError, TraceErrorKind, Workload,
+    Job, MappingReport, Run, TaskGroup, TraceError, TraceErrorKind, Workload, member_fault,
 };
 
 #[derive(Deserialize)]
@@ -102,7 +102,10 @@ impl Reader for DynoYarnApps {
         self.context.report.rows += 1;
         let app = match parse(line) {
             Ok(app) => app,
-            Err(error) => return Err(self.lines.json_error(&error)),
+            Err(error) => {
+                let said = member_fault::<Application>(line, &error);
+                return Err(self.lines.json_error((&error, &said)));
+            }
         };
         for key in app.unused.keys() {
             self.context.report.ignore(&format!("key {key}"));

@@ -97,9 +97,9 @@ impl Lines {
         TraceError::new(kind, &self.file, self.line, message)
     }
 
-    /// An error of the current line, which holds JSON.
-    pub(super) fn json_error(&self, error: &serde_json::Error) -> TraceError {
-        TraceError::json(TraceErrorKind::BadRow, &self.file, self.line, error)
+    /// An error of the current line, which holds JSON, and what it says.
+    pub(super) fn json_error(&self, fault: (&serde_json::Error, &str)) -> TraceError {
+        TraceError::json(TraceErrorKind::BadRow, &self.file, self.line, fault)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::api::{GangAsk, MAX_TYPES, ResourceVector};
 use crate::config::is_type_name;
 use crate::simulator::workload::{
     GangTerms, Job, MappingReport, NodeLine, ResourceTypes, Run, TaskGroup, TraceError,
-    TraceErrorKind, Workload,
+    TraceErrorKind, Workload, member_fault,
 };
 
 /// The version that is written, and the only one that is read.
@@ -170,7 +170,9 @@ impl NativeLines {
             TraceError::new(TraceErrorKind::BadFile, &lines.file, 1, message).with_value(&first)
         };
         let header: Header = serde_json::from_str(&first).map_err(|error| {
-            let placed = TraceError::json(TraceErrorKind::BadFile, &lines.file, 1, &error);
+            let said = member_fault::<Header>(&first, &error);
+            let fault = (&error, &*said);
+            let placed = TraceError::json(TraceErrorKind::BadFile, &lines.file, 1, fault);
             let what = "the first line is not the header of a capsched trace";
             TraceError {
                 message: format!("{what}: {}", placed.message),
@@ -201,7 +203,10 @@ impl NativeLines {
         }
         match serde_json::from_str::<Line>(line) {
             Ok(line) => Ok(Some(Some(line))),
-            Err(error) => Err(self.lines.json_error(&error)),
+            Err(error) => {
+                let said = member_fault::<Line>(line, &error);
+                Err(self.lines.json_error((&error, &said)))
+            }
         }
     }
 

@@ -7,7 +7,7 @@
 use std::io::{BufRead, Bytes, Read};
 
 use super::source::Source;
-use crate::simulator::workload::{FileName, TraceError, TraceErrorKind};
+use crate::simulator::workload::{FileName, TraceError, TraceErrorKind, json_fault, member_fault};
 
 /// Largest JSON object, in bytes. A line of a text trace has the smaller limit of 1 MiB; one
 /// object of a job history is a whole job with all its attempts.
@@ -62,7 +62,13 @@ impl Objects {
         serde_json::from_slice(&self.text)
             .map(Some)
             .map_err(|error| {
-                TraceError::json(TraceErrorKind::BadRow, &self.file, self.start, &error)
+                let text = std::str::from_utf8(&self.text);
+                let said = text.map_or_else(
+                    |_| json_fault(&error),
+                    |text| member_fault::<T>(text, &error),
+                );
+                let fault = (&error, &*said);
+                TraceError::json(TraceErrorKind::BadRow, &self.file, self.start, fault)
             })
     }
 

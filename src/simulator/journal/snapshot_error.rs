@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::simulator::json_fault;
+
 /// The newest version that is read. The first one has every call from the start.
 pub(super) const VERSION: u32 = 2;
 
@@ -52,10 +54,7 @@ impl SnapshotError {
 
     /// What serde found wrong with a line.
     pub(super) fn json(line: usize, error: &serde_json::Error) -> Self {
-        let text = error.to_string();
-        let what = text
-            .rsplit_once(" at line ")
-            .map_or(&*text, |(what, _)| what);
+        let what = json_fault(error);
         Self::Line {
             line,
             column: Some(error.column()).filter(|&column| column > 0),

@@ -79,18 +79,16 @@ impl TraceError {
         Self::new(kind, file, line, message)
     }
 
-    /// What serde found wrong with a text that starts on a line, placed by line and column once.
+    /// What is wrong with a JSON text that starts on a line, placed by line and column once.
     #[must_use]
     pub(in crate::simulator) fn json(
         kind: TraceErrorKind,
         file: &Arc<str>,
         start: u64,
-        error: &serde_json::Error,
+        (error, said): (&serde_json::Error, &str),
     ) -> Self {
         let within = u64::try_from(error.line()).unwrap_or(1).saturating_sub(1);
-        let text = error.to_string();
-        let message = text.rsplit_once(" at line ").map_or(&*text, |(m, _)| m);
-        let placed = Self::new(kind, file, start + within, cut(message));
+        let placed = Self::new(kind, file, start + within, cut(said));
         match u64::try_from(error.column()) {
             Ok(column) if column > 0 => placed.at_column(column),
             _ => placed,

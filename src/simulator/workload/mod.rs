@@ -5,6 +5,7 @@
 
 mod error;
 mod job;
+mod json_fault;
 mod maprules;
 mod ordered;
 mod report;
@@ -16,6 +17,8 @@ pub(super) use error::clip;
 pub use error::{TraceError, TraceErrorKind};
 pub(super) use job::FileName;
 pub use job::{GangTerms, Job, Merged, NodeLine, Ready, ResourceTypes, Run, TaskGroup, Workload};
+pub use json_fault::json_fault;
+pub(in crate::simulator) use json_fault::member_fault;
 pub use maprules::{MapRuleError, MapRules};
 pub use ordered::{Duplicates, InOrder, OrderSettings, Sorting};
 pub use report::MappingReport;
