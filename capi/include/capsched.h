@@ -1656,6 +1656,17 @@ int32_t capsched_events(uint64_t engine,
                         capsched_buffer *buffer);
 
 /*
+ How many events wait to be taken. None is dropped: an engine whose events nobody takes grows with each submission,
+ end and release.
+
+ Pointers:
+
+ `waiting` is one number.
+ */
+int32_t capsched_events_waiting(uint64_t engine,
+                                uint64_t *waiting);
+
+/*
  A descriptor that can be read while events wait, and once the engine has ended. Its owner is the engine: do not
  read, write or close it. After each wake take events until there are none; a look at an empty list makes it
  unreadable again.

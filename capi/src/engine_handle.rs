@@ -169,6 +169,12 @@ impl Held {
         Ok(records)
     }
 
+    /// How many events wait to be taken, here and in the engine.
+    pub(crate) fn events_waiting(&self) -> u64 {
+        let untaken = self.untaken.lock().unwrap_or_else(PoisonError::into_inner);
+        self.engine.events_waiting() + untaken.len() as u64
+    }
+
     /// Takes what the engine has delivered, and registers the descriptor for the next events. How many wait.
     fn take_over(&self, found: &mut Vec<Event>, ended: &mut bool, most: usize) -> usize {
         let waiting = self

@@ -298,6 +298,11 @@ impl Engine {
         plain(py, &events)
     }
 
+    /// How many events wait for `events`. None is dropped, so that they grow in number until they are taken.
+    fn events_waiting(&mut self) -> usize {
+        self.stepped().events_waiting()
+    }
+
     /// Everything there is: queues, nodes and applications.
     fn state<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &StateView::of(self.stepped().engine().ledger()))

@@ -130,8 +130,10 @@ class Engine(unittest.TestCase):
     def test_containers_come_with_heartbeats(self):
         for _ in range(3):
             self.engine.heartbeat("n0:8041")
+        self.assertEqual(self.engine.events_waiting(), 4)
         events = [event["event"] for event in self.engine.events()]
         self.assertEqual(events, ["master_started"] + ["allocated"] * 3)
+        self.assertEqual(self.engine.events_waiting(), 0)
         reply = self.engine.ask(1, release=[2])
         self.assertEqual([one["container"][-1] for one in reply["allocated"]], ["1", "3"])
         self.assertEqual(reply["unknown"], [])

@@ -105,24 +105,31 @@ pub(crate) fn charge_user<const N: usize>(
 
 /// Charges a user of a leaf with several amounts, one after the other. The usage ratio of the leaf is a sum in `f32`:
 /// what it comes to depends on each step and on their order. All other figures depend on the sum of the amounts alone.
-pub(crate) fn charge_user_each(
+///
+/// Cost: a share of the partition for each.
+pub(crate) fn charge_user_each<const N: usize>(
     state: &mut State,
     (leaf, user): (QueueSlot, UserSlot),
     partition: PartitionId,
-    sizes: impl Iterator<Item = ResourceVector>,
+    sizes: impl Iterator<Item = ResourceVector<N>>,
 ) {
-    let (calculator, total) = (state.calculator, state.total(partition));
+    let total = state.partitions[partition].total.narrow::<N>();
     let mut ratio = state.queues[leaf].as_leaf().parts[partition].usage_ratio;
     let record = &mut state.users[user];
     let active = record.active;
     let part = &mut record.parts[partition];
-    let (mut all, mut count) = (ResourceVector::NONE, 0);
-    for size in sizes {
-        part.used += size;
-        ratio = share::sum(ratio, update_usage_ratio(calculator, &total, part));
-        all += size;
+    let (before, mut count) = (part.used.narrow::<N>(), 0);
+    let (mut used, mut own) = (before, part.usage_ratio);
+    with_calculator!(state.calculator, calculator => for size in sizes {
+        used += size;
+        let after = calculator.ratio(&used, &total);
+        ratio = share::sum(ratio, share::difference(after, own));
+        own = after;
         count += 1;
-    }
+    });
+    let all = used - before;
+    part.used += all;
+    part.usage_ratio = own;
     let users = state.queues[leaf].as_leaf_mut();
     users.users_version += count;
     let part = &mut users.parts[partition];

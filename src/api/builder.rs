@@ -104,6 +104,34 @@ impl<C> EngineBuilder<C> {
         self
     }
 
+    /// Bounds the memory of events that nobody takes; without a bound by default. Once so many wait, what happens is
+    /// dropped until a reader has taken all of them. Behind them stands one [`Event::Lost`](crate::api::Event::Lost)
+    /// with the number of those that were dropped: whoever follows the state by events reads it anew.
+    ///
+    /// ```
+    /// use std::num::NonZeroUsize;
+    ///
+    /// use capsched::api::*;
+    ///
+    /// let two = NonZeroUsize::MIN.saturating_add(1);
+    /// let engine = Engine::builder(example::settings()).events_limit(two).start()?;
+    /// for number in 1..=5 {
+    ///     engine.submit(AppSpec::new(ApplicationId::new(number), "root.a", "ann"))?;
+    ///     engine.quiesce();
+    /// }
+    /// let events = engine.take_events();
+    /// assert_eq!((events.len(), &events[2]), (3, &Event::Lost { count: 3 }));
+    /// // The engine keeps events again.
+    /// engine.submit(AppSpec::new(ApplicationId::new(6), "root.a", "ann"))?;
+    /// engine.quiesce();
+    /// assert_eq!(engine.take_events().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn events_limit(mut self, most: NonZeroUsize) -> Self {
+        self.running.events_limit = Some(most);
+        self
+    }
+
     /// The release of Hadoop whose rules decide; that of the settings by default. What
     /// a configuration was read with stays as it is, such as its defaults.
     pub fn reference(mut self, reference: Reference) -> Self {

@@ -175,6 +175,12 @@ impl Stepped {
         &self.engine
     }
 
+    /// How many events wait to be taken.
+    #[must_use]
+    pub fn events_waiting(&self) -> usize {
+        self.events.len() + self.engine.ledger().event_count()
+    }
+
     fn gather(&mut self) -> usize {
         let before = self.events.len();
         let events = self.engine.take_events();

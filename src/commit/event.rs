@@ -200,6 +200,13 @@ pub enum Event {
     Gang(GangEvent),
     /// An opportunistic container waits on its node, or starts there.
     Opportunistic(OpportunisticEvent),
+    /// Events that would stand here were dropped, since more waited than the engine keeps
+    /// ([`EngineBuilder::events_limit`](crate::api::EngineBuilder::events_limit)). Whoever follows the state by events
+    /// reads it anew.
+    Lost {
+        /// How many.
+        count: u64,
+    },
 }
 
 /// Why an application ended though nobody called for that.

@@ -62,6 +62,8 @@ impl EventCounts {
             },
             Event::Updated { .. } => &mut self.updated,
             Event::Rejected { .. } => &mut self.rejected,
+            // Made on the way to the readers, where each of those that it stands for was counted.
+            Event::Lost { .. } => return,
             Event::MasterStarted { .. } => &mut self.started,
             Event::MasterLost { .. } => &mut self.masters_lost,
             Event::AttemptEnded { .. } => &mut self.attempts_ended,

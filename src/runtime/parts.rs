@@ -149,7 +149,7 @@ impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
         });
         let proposers = proposers.collect();
         let (commands, inbox) = inbox(wiring.capacities.inbox);
-        let (delivery, events) = Delivery::new(wiring.capacities, parking());
+        let (delivery, events) = Delivery::new(wiring.capacities, running.events_limit, parking());
         let (writer, outcomes) = counters();
         let ends = CommitterEnds {
             inbox,

@@ -1,4 +1,4 @@
-//! How many events wait for a reader.
+//! How many events wait for a reader, and how many were dropped since too many did.
 //!
 //! Deliveries are counted by the committer alone, and what is taken by whoever has the lock of readers. So each count has
 //! one writer at a time, and costs a load and a store for a batch.
@@ -15,6 +15,8 @@ pub(in crate::runtime) struct WaitingEvents(Arc<EventTally>);
 struct EventTally {
     delivered: AtomicU64,
     taken: AtomicU64,
+    /// Dropped, and not yet counted by an event.
+    lost: AtomicU64,
 }
 
 impl WaitingEvents {
@@ -22,6 +24,7 @@ impl WaitingEvents {
         Self(Arc::new(EventTally {
             delivered: AtomicU64::new(0),
             taken: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
         }))
     }
 
@@ -33,6 +36,18 @@ impl WaitingEvents {
     /// So many events were taken. Only who has the lock of readers may call it.
     pub(in crate::runtime) fn note_taken(&self, count: usize) {
         add(&self.0.taken, count);
+    }
+
+    /// So many events were dropped. Only the committer may call it.
+    pub(in crate::runtime) fn note_lost(&self, count: usize) {
+        // Relaxed: a figure. A reader that misses it leaves it to the next event that counts.
+        self.0.lost.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// Takes the number of dropped events, which its caller counts by an event.
+    pub(in crate::runtime) fn take_lost(&self) -> u64 {
+        // Relaxed: as above.
+        self.0.lost.swap(0, Ordering::Relaxed)
     }
 
     /// Events that wait, as of some moment during the call.

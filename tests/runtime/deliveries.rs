@@ -119,3 +119,71 @@ fn events_that_wait_for_a_reader_come_in_parts() {
         from = end;
     }
 }
+
+/// An engine that drops events while so many wait.
+fn limited(most: usize) -> Engine {
+    let settings = crate::trees::settings([("root.queues", "a"), ("root.a.capacity", "100")]);
+    let most = NonZeroUsize::new(most).expect("above 0");
+    let engine = Engine::builder(settings).mode(Mode::Heartbeat);
+    engine.events_limit(most).start().expect("it starts")
+}
+
+/// An application comes, which is one event, and goes, which is none.
+fn come_and_go(engine: &Engine, number: u32) {
+    let app = ApplicationId::new(number);
+    engine
+        .submit(AppSpec::new(app, "root.a", "ann"))
+        .expect("it is accepted");
+    engine.finish_app(app).expect("it lives");
+}
+
+#[test]
+fn beyond_a_limit_events_are_dropped_and_counted_where_they_would_stand() {
+    let engine = limited(100);
+    for round in 0..3 {
+        for number in 0..300 {
+            come_and_go(&engine, number);
+            engine.quiesce();
+        }
+        assert_eq!(engine.events_waiting(), 101, "round {round}");
+        let events = engine.take_events();
+        let (last, kept) = events.split_last().unwrap();
+        assert_eq!(*last, Event::Lost { count: 200 });
+        let started = |number| Event::MasterStarted {
+            app: ApplicationId::new(number),
+            container: None,
+        };
+        assert!(kept.iter().cloned().eq((0..100).map(started)));
+        assert_eq!(engine.events_waiting(), 0);
+        assert!(engine.take_events().is_empty());
+    }
+    come_and_go(&engine, 300);
+    engine.quiesce();
+    assert_eq!(engine.take_events().len(), 1, "nothing is dropped any more");
+}
+
+/// Whatever the reader takes while events are dropped, each one comes or is counted.
+#[test]
+fn no_event_is_dropped_without_being_counted() {
+    const APPS: u32 = 20_000;
+    let mut engine = limited(3);
+    let seen = |events: Vec<Event>| {
+        let count = |event| match event {
+            Event::Lost { count } => count,
+            _ => 1,
+        };
+        events.into_iter().map(count).sum::<u64>()
+    };
+    let mut all = std::thread::scope(|scope| {
+        let calls = scope.spawn(|| (0..APPS).for_each(|number| come_and_go(&engine, number)));
+        let mut all = 0;
+        while !calls.is_finished() {
+            all += seen(engine.take_events());
+        }
+        all
+    });
+    engine.request_stop();
+    assert_eq!(engine.end(), EngineEnd::Stopped);
+    all += seen(engine.take_events());
+    assert_eq!(all, u64::from(APPS));
+}

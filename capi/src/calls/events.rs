@@ -36,6 +36,24 @@ pub unsafe extern "C" fn capsched_events(
     })
 }
 
+/// How many events wait to be taken. None is dropped: an engine whose events nobody takes grows with each submission,
+/// end and release.
+///
+/// # Safety
+///
+/// `waiting` is one number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn capsched_events_waiting(engine: u64, waiting: *mut u64) -> i32 {
+    // SAFETY: the caller's promise, as this call states it.
+    let memory = unsafe { Memory::trusted() };
+    guarded(|| {
+        let held = self::engine(engine)?;
+        memory.expects(waiting, "the place of the number")?;
+        memory.write(waiting, held.events_waiting());
+        Ok(())
+    })
+}
+
 /// A descriptor that can be read while events wait, and once the engine has ended. Its owner is the engine: do not
 /// read, write or close it. After each wake take events until there are none; a look at an empty list makes it
 /// unreadable again.

@@ -137,6 +137,9 @@ fn a_null_pointer_is_refused_by_other_calls() {
     null_in(&host, "descriptor", &mut || {
         c!(capsched_wake_fd(engine, null_mut()))
     });
+    null_in(&host, "events waiting", &mut || {
+        c!(capsched_events_waiting(engine, null_mut()))
+    });
     null_in(&host, "preempt", &mut || {
         c!(capsched_preempt(engine, null_mut()))
     });
@@ -221,6 +224,9 @@ fn handles_of_nothing_are_refused_by_every_call() {
             c!(capsched_heartbeats(handle, null(), 0, null_mut(), buffer))
         });
         of_none("events", &mut || c!(capsched_events(handle, 0, buffer)));
+        of_none("events waiting", &mut || {
+            c!(capsched_events_waiting(handle, &raw mut hash))
+        });
         of_none("preempt", &mut || c!(capsched_preempt(handle, buffer)));
         of_none("rest", &mut || c!(capsched_rest(handle, buffer)));
         of_none("fd", &mut || {

@@ -426,6 +426,13 @@ impl Host {
         room.written().to_vec()
     }
 
+    pub(crate) fn events_waiting(&self) -> u64 {
+        let mut waiting = 0;
+        let code = c!(capsched_events_waiting(self.engine, &raw mut waiting));
+        assert_eq!(code, CAPSCHED_OK, "{}", error_text());
+        waiting
+    }
+
     pub(crate) fn events_code(&self, timeout_ms: i64) -> i32 {
         let mut room = Records::new(64);
         c!(capsched_events(self.engine, timeout_ms, room.buffer()))

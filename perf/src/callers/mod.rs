@@ -10,6 +10,7 @@
 mod hold;
 mod of_apps;
 mod of_containers;
+mod of_life;
 mod of_nodes;
 mod of_queues;
 mod site;
@@ -177,6 +178,7 @@ fn scenes() -> impl Iterator<Item = &'static Scene> {
         QUIET,
         of_containers::SCENES,
         of_apps::SCENES,
+        of_life::SCENES,
         of_nodes::SCENES,
         of_queues::SCENES,
     ];
@@ -186,6 +188,54 @@ fn scenes() -> impl Iterator<Item = &'static Scene> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Calls that send the command of another one.
+    const ALIKE: [(&str, &str); 5] = [
+        ("ask_async", "ask"),
+        ("submit_async", "submit"),
+        ("finish_app_async", "finish_app"),
+        ("heartbeat_async", "heartbeat"),
+        // The caller's thread sorts.
+        ("sort_nodes", "snapshot"),
+    ];
+
+    /// Rounds of preemption have none yet. `tests/runtime/turns.rs` counts the turns of one with 3,000 verdicts.
+    const WITHOUT_A_SCENE: [&str; 3] = ["preempt_now", "preempt_if_due", "explain_preemption"];
+
+    /// Calls by the tables of `docs/ARCHITECTURE.md`, which have every call of a running engine. Those of which the
+    /// committer carries out nothing are left out.
+    fn calls() -> Vec<String> {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/ARCHITECTURE.md");
+        let page = std::fs::read_to_string(page).expect("the page is there");
+        let (_, rest) = page
+            .split_once("### How long a call holds others")
+            .expect("the section begins");
+        let (section, _) = rest.split_once("\n## ").expect("the section ends");
+        let rows = section.lines().filter(|line| line.starts_with("| `"));
+        let rows = rows.filter_map(|row| row.trim_start_matches("| ").split_once(" | "));
+        let carried_out = rows.filter(|(_, how)| {
+            let idle = ["nothing;", "the committer takes no part"];
+            idle.iter().all(|idle| !how.starts_with(idle))
+        });
+        let names = carried_out.flat_map(|(names, _)| names.split('`').skip(1).step_by(2));
+        names.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_call_that_the_committer_carries_out_has_a_scene() {
+        let names = scenes().flat_map(|scene| scene.call.split(", "));
+        let names: Vec<_> = names
+            .map(|name| name.split(':').next().unwrap_or(name))
+            .collect();
+        let calls = calls();
+        assert!(calls.len() > 40, "{calls:?}");
+        let alike = |call: &str| ALIKE.iter().find(|(name, _)| *name == call);
+        let missing = calls.iter().filter(|call| {
+            let name = alike(call).map_or(call.as_str(), |(_, other)| other);
+            !names.contains(&name)
+        });
+        assert_eq!(missing.collect::<Vec<_>>(), WITHOUT_A_SCENE);
+    }
 
     /// A scene that refuses its call, or that nobody waits beside, measures nothing.
     #[test]

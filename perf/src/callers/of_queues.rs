@@ -1,7 +1,7 @@
 //! Calls about queues, and looks at the state.
 
 use anyhow::{Result, ensure};
-use capsched::api::{Engine, NodeReport, Rebuild, StateView, Threaded};
+use capsched::api::{Engine, NodeReport, PartitionSpec, Rebuild, StateView, Threaded};
 
 use super::Scene;
 use super::hold::Holds;
@@ -12,6 +12,11 @@ pub(super) const SCENES: &[Scene] = &[
         call: "reconfigure",
         size: |sizes| format!("{} leaves, {} applications", sizes.leaves, sizes.apps),
         make: reconfigure,
+    },
+    Scene {
+        call: "reconfigure_with_labels",
+        size: |sizes| format!("{} leaves, a label more or less", sizes.leaves),
+        make: with_labels,
     },
     Scene {
         call: "drain_queue",
@@ -67,7 +72,7 @@ pub(super) const SCENES: &[Scene] = &[
         make: explain,
     },
     Scene {
-        call: "app, node, queue",
+        call: "app, node, queue, event_counts",
         size: |_| "one row each".to_owned(),
         make: rows,
     },
@@ -95,6 +100,26 @@ fn reconfigure(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
         while calls.go_on() {
             let settings = settings.clone();
             calls.make(|| engine.reconfigure(settings))?;
+        }
+        Ok(())
+    })
+}
+
+fn with_labels(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = filled(sizes)?;
+    let settings = site::settings(sizes.leaves)?;
+    let label = |name: &str| PartitionSpec {
+        name: name.to_owned(),
+        exclusive: true,
+    };
+    let mut more = false;
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            more = !more;
+            let mut labels = vec![label("gpu")];
+            labels.extend(more.then(|| label("new")));
+            let settings = settings.clone();
+            calls.make(|| engine.reconfigure_with_labels(settings, labels))?;
         }
         Ok(())
     })
@@ -224,6 +249,7 @@ fn rows(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
             calls.make(|| engine.app(app(0)))?;
             calls.make(|| engine.node(&name))?;
             calls.make(|| engine.queue("root.a"))?;
+            calls.make(|| engine.event_counts())?;
             engine.heartbeat(name.clone(), NodeReport::AsExpected)?;
         }
         Ok(())

@@ -4,6 +4,7 @@
 
 use super::lifecycle::{AppError, SubmitError};
 use crate::commit::apps::lifecycle::count_app;
+use crate::commit::containers::of_apps::ChargeRun;
 use crate::commit::leaves::usage::{add_reserved_by_present, charge_use, move_pending};
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::app_left;
@@ -77,30 +78,29 @@ impl Ledger {
         to_user: UserSlot,
     ) {
         let mut charges = self.containers.charges_of(&self.state, app);
-        let by_present = charges.iter().filter(|charge| charge.by_present);
-        let by_present = sum(by_present.map(|charge| charge.size.get()));
+        let by_present = charges.iter().filter(|run| run.by_present);
+        let by_present = sum(by_present);
         if !by_present.is_none() {
             add_reserved_by_present(&mut self.state, from, -by_present);
             add_reserved_by_present(&mut self.state, to, by_present);
         }
-        charges.sort_by_key(|charge| charge.partition);
+        charges.sort_by_key(|run| run.partition);
         for on_partition in charges.chunk_by(|one, other| one.partition == other.partition) {
             let partition = on_partition[0].partition;
-            let sizes = on_partition.iter().map(|charge| charge.size.get());
-            let all = sum(sizes.clone());
+            let all = sum(on_partition.iter());
             let from_user = self.leaves.user_of(&mut self.state, app);
             charge_use(&mut self.state, from, partition, -all);
             // The leaf's reserved resources stay with the source, as in the reference.
             charge_use(&mut self.state, to, partition, all);
             let users = ((from, from_user), (to, to_user));
             self.leaves
-                .move_use(&mut self.state, users, partition, sizes);
+                .move_use(&mut self.state, users, partition, on_partition);
         }
     }
 }
 
-fn sum(sizes: impl Iterator<Item = ResourceVector>) -> ResourceVector {
-    sizes.fold(ResourceVector::NONE, |sum, size| sum + size)
+fn sum<'a>(runs: impl Iterator<Item = &'a ChargeRun>) -> ResourceVector {
+    runs.fold(ResourceVector::NONE, |sum, run| sum + run.sum())
 }
 
 /// Whether the leaf may use every partition that the application ever asked for.

@@ -2,26 +2,59 @@
 //!
 //! Tests: `tests/inputs/requests.rs`.
 
-use super::container::{ContainerState, GiveBack};
+use super::container::{Container, ContainerState, GiveBack};
 use super::slot::ContainerSlot;
 use super::store::Containers;
 use crate::id::{AppSlot, Map, PartitionId, SchedulerKey, java_order};
-use crate::resource::{PackedVector, ResourceVector};
+use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
 /// Containers of one kind have the same key and size.
 pub(in crate::commit) type ContainerKind = (SchedulerKey, ResourceVector);
 
-/// What a container or a reservation is charged with.
+/// What containers or reservations are charged with that follow each other and are charged the same.
 #[derive(Debug)]
-pub(in crate::commit) struct ContainerCharge {
-    /// Of its id.
-    hash: i32,
-    /// Of its node.
+pub(in crate::commit) struct ChargeRun {
+    /// Of their nodes.
     pub(in crate::commit) partition: PartitionId,
-    /// Whether it counts as reserved by the applications that a queue holds now.
+    /// Whether they count as reserved by the applications that a queue holds now.
     pub(in crate::commit) by_present: bool,
-    pub(in crate::commit) size: PackedVector,
+    /// Of each.
+    pub(in crate::commit) size: ResourceVector,
+    pub(in crate::commit) count: u64,
+}
+
+impl ChargeRun {
+    /// What all of them come to.
+    pub(in crate::commit) fn sum(&self) -> ResourceVector {
+        self.size.times(self.count.cast_signed())
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        let place = |run: &Self| (run.partition, run.by_present);
+        place(self) == place(other) && self.size == other.size
+    }
+}
+
+/// Runs of charges, in the order in which they are added.
+#[derive(Debug, Default)]
+struct ChargeRuns(Vec<ChargeRun>);
+
+impl ChargeRuns {
+    fn add(&mut self, state: &State, container: &Container) {
+        let by_present = container.state == ContainerState::Reserved
+            && container.requested_partition == PartitionId::DEFAULT;
+        let next = ChargeRun {
+            partition: state.nodes[container.node].partition,
+            by_present,
+            size: container.size.get(),
+            count: 1,
+        };
+        match self.0.last_mut() {
+            Some(last) if last.is_like(&next) => last.count += 1,
+            _ => self.0.push(next),
+        }
+    }
 }
 
 impl Containers {
@@ -53,29 +86,24 @@ impl Containers {
     /// for reservations.
     ///
     /// Cost: a look at each, and a sort where sizes differ. Equal amounts add up to the same in any order.
-    pub(in crate::commit) fn charges_of(
-        &self,
-        state: &State,
-        app: AppSlot,
-    ) -> Vec<ContainerCharge> {
-        let charge = |slot| self.charge_of(state, slot);
-        let mut charges: Vec<_> = self.live_of(app).map(charge).collect();
-        if charges.windows(2).any(|pair| pair[0].size != pair[1].size) {
-            java_order::sort(&mut charges, 0, |charge| charge.hash);
+    pub(in crate::commit) fn charges_of(&self, state: &State, app: AppSlot) -> Vec<ChargeRun> {
+        let mut runs = ChargeRuns::default();
+        for slot in self.live_of(app) {
+            runs.add(state, self.get(slot));
         }
-        charges.extend(self.reservations_of(state, app).into_iter().map(charge));
-        charges
-    }
-
-    fn charge_of(&self, state: &State, slot: ContainerSlot) -> ContainerCharge {
-        let container = self.get(slot);
-        let by_present = container.state == ContainerState::Reserved
-            && container.requested_partition == PartitionId::DEFAULT;
-        ContainerCharge {
-            hash: java_order::container_hash(container.id),
-            partition: state.nodes[container.node].partition,
-            by_present,
-            size: container.size.clone(),
+        if runs.0.windows(2).any(|pair| pair[0].size != pair[1].size) {
+            runs = ChargeRuns::default();
+            let mut live: Vec<ContainerSlot> = self.live_of(app).collect();
+            java_order::sort(&mut live, 0, |&slot| {
+                java_order::container_hash(self.get(slot).id)
+            });
+            for slot in live {
+                runs.add(state, self.get(slot));
+            }
         }
+        for slot in self.reservations_of(state, app) {
+            runs.add(state, self.get(slot));
+        }
+        runs.0
     }
 }

@@ -8,9 +8,9 @@ use super::sites::members_in;
 use super::waiting::WaitingGang;
 use crate::accounting::charge_user;
 use crate::id::{PartitionId, QueueSlot, SchedulerKey, UserSlot};
-use crate::policy::{compute_user_limit, user_value};
+use crate::policy::{compute_user_limit, is_granted, user_value};
 use crate::queue::{App, AppStage, Exclusivity, GangWait, LimitKind};
-use crate::resource::MAX_TYPES;
+use crate::resource::{MAX_TYPES, with_width};
 use crate::snapshot::State;
 
 /// How many members application and queues allow at once, at most the minimum. Fewer than that are allowed
@@ -51,7 +51,7 @@ pub(super) fn check_gang_limits(state: &State, gang: &WaitingGang) -> Result<u32
 /// Whether the user of a gang is within the limit before each of its members. The application asks for
 /// the members already. The user is charged with them on the way, and relieved again.
 ///
-/// Cost: that of a user limit for each member.
+/// Cost: that of a user limit for each member beyond what a user is granted in any case.
 // As AbstractLeafQueue.canAssignToUser, which a user may exceed by the last container.
 pub(super) fn is_gang_within_user_limit(state: &mut State, gang: &WaitingGang) -> bool {
     let partition = gang.partition;
@@ -61,11 +61,11 @@ pub(super) fn is_gang_within_user_limit(state: &mut State, gang: &WaitingGang) -
     }
     let row = state.users[user].clone();
     let figures = state.queues[leaf].as_leaf().parts[partition].clone();
-    let within = (0..gang.minimum).all(|_| {
-        let within = is_within_limit(state, (leaf, user), partition);
-        charge_user::<MAX_TYPES>(state, leaf, user, partition, gang.size);
+    let within = with_width!(state.calculator, N => (0..gang.minimum).all(|_| {
+        let within = is_within_limit::<N>(state, (leaf, user), partition);
+        charge_user::<N>(state, leaf, user, partition, gang.size.narrow());
         within
-    });
+    }));
     state.users[user] = row;
     let users = state.queues[leaf].as_leaf_mut();
     users.parts[partition] = figures;
@@ -80,17 +80,20 @@ pub(super) fn is_key_in_use(app: &App, key: SchedulerKey) -> bool {
     asks.is_some_and(|asks| asks.outstanding || asks.constrained.is_some())
 }
 
-fn is_within_limit(
+fn is_within_limit<const N: usize>(
     state: &State,
     (leaf, user): (QueueSlot, UserSlot),
     partition: PartitionId,
 ) -> bool {
-    let limit = compute_user_limit::<MAX_TYPES>(state, leaf, partition, LimitKind::Respect);
     let row = &state.users[user];
+    if is_granted::<N>(state, leaf, partition, row) {
+        return true;
+    }
+    let limit = compute_user_limit::<N>(state, leaf, partition, LimitKind::Respect);
     let own = user_value(state, &limit, Some(row));
-    let used = row.part(partition).used.get();
+    let used = row.part(partition).used.narrow();
     state
         .calculator
-        .compare(&state.cluster, &used, &own)
+        .compare(&state.cluster.narrow(), &used, &own)
         .is_le()
 }

@@ -49,7 +49,8 @@ pub(super) struct GangSites {
     blacklist: Vec<NameId>,
     /// Of the nodes that were written while gangs are served, those that it has looked at.
     seen: usize,
-    sites: BTreeMap<NodeSlot, Site>,
+    /// By the slot of the node.
+    sites: Vec<Option<Site>>,
     /// Positions of the groups among the rooms, in the order in which they are tried.
     groups: BTreeMap<SiteGroup, u32>,
     rooms: Vec<GroupRoom>,
@@ -124,15 +125,18 @@ impl GangSites {
                 .collect::<Vec<_>>()
         };
         let plain = |of: &Self| {
-            let sites = of.sites.iter();
-            let sites = sites.map(|(&node, site)| (node, site.now, site.empty));
+            let sites = of.sites.iter().enumerate();
+            let sites = sites.filter_map(|(at, site)| site.map(|of| (at, of.now, of.empty)));
             sites.collect::<Vec<_>>()
         };
         named(self) == named(other) && plain(self) == plain(other)
     }
 
     fn look_at(&mut self, state: &State, gang: &WaitingGang, node: NodeSlot) {
-        if let Some(before) = self.sites.remove(&node) {
+        if self.sites.len() <= node.index() {
+            self.sites.resize(node.index() + 1, None);
+        }
+        if let Some(before) = self.sites[node.index()].take() {
             let room = &mut self.rooms[before.group as usize];
             room.now -= u64::from(before.now);
             room.empty -= u64::from(before.empty);
@@ -146,7 +150,7 @@ impl GangSites {
         room.now += u64::from(now);
         room.empty += u64::from(empty);
         room.nodes += 1;
-        self.sites.insert(node, Site { group, now, empty });
+        self.sites[node.index()] = Some(Site { group, now, empty });
     }
 
     /// Position of a group among the rooms, a new one where it is not known.
@@ -195,11 +199,14 @@ impl GangSites {
 
     /// The nodes of a group with the members that fit now and on the empty node, those with the most room first.
     pub(super) fn by_room(&self, room: GroupRoom) -> Vec<(NodeSlot, u32, u32)> {
-        let own = self.sites.iter();
-        let own = own.filter(|(_, site)| site.group == room.group);
-        let own = own.map(|(&node, site)| (node, site.now, site.empty));
+        let own = self.sites.iter().enumerate();
+        let own = own.filter_map(|(at, site)| {
+            let site = site.filter(|site| site.group == room.group)?;
+            Some((NodeSlot::at(at), site.now, site.empty))
+        });
         let mut own: Vec<_> = own.collect();
-        own.sort_by_key(|&(node, now, _)| (std::cmp::Reverse(now), node));
+        // Those with equal room stay in the order of their slots.
+        own.sort_by_key(|&(_, now, _)| std::cmp::Reverse(now));
         own
     }
 }
@@ -230,7 +237,15 @@ pub(super) fn members_in(
     if !fits(1) {
         return 0;
     }
-    let (mut fit, mut above) = (1, most.saturating_add(1));
+    let (mut fit, mut above) = (1_u32, most.saturating_add(1));
+    // A node mostly has room for few of them.
+    while let Some(twice) = fit.checked_mul(2).filter(|&twice| twice < above) {
+        if !fits(twice) {
+            above = twice;
+            break;
+        }
+        fit = twice;
+    }
     while above - fit > 1 {
         let middle = fit + (above - fit) / 2;
         if fits(middle) {

@@ -9,11 +9,12 @@ use crate::accounting::{
     charge_user, charge_user_each, count_own_weights, deactivate_user, follow_active_weight,
     note_user_limit, renew_bounds, sum_weights,
 };
+use crate::commit::containers::of_apps::ChargeRun;
 use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{HeadroomProvider, LimitKind, User};
-use crate::resource::{PackedVector, ResourceVector};
+use crate::resource::{PackedVector, ResourceVector, with_width};
 use crate::snapshot::State;
 
 impl Leaves {
@@ -326,17 +327,23 @@ impl Leaves {
         state: &mut State,
         (from, to): ((QueueSlot, UserSlot), (QueueSlot, UserSlot)),
         partition: PartitionId,
-        sizes: impl Iterator<Item = ResourceVector> + Clone,
+        runs: &[ChargeRun],
     ) {
-        if sizes.clone().any(|size| !size.is_none()) {
+        if runs.iter().any(|run| !run.size.is_none()) {
             self.skipped.recheck(state, from.0);
         }
-        if from == to {
-            let there_and_back = sizes.flat_map(|size| [-size, size]);
-            return charge_user_each(state, from, partition, there_and_back);
-        }
-        charge_user_each(state, from, partition, sizes.clone().map(|size| -size));
-        charge_user_each(state, to, partition, sizes);
+        let each = |run: &ChargeRun| {
+            std::iter::repeat_n(run.size, usize::try_from(run.count).unwrap_or(usize::MAX))
+        };
+        with_width!(state.calculator, N => {
+            let sizes = runs.iter().flat_map(each).map(|size| size.narrow::<N>());
+            if from == to {
+                let there_and_back = sizes.flat_map(|size| [-size, size]);
+                return charge_user_each(state, from, partition, there_and_back);
+            }
+            charge_user_each(state, from, partition, sizes.clone().map(|size| -size));
+            charge_user_each(state, to, partition, sizes);
+        });
     }
 }
 

@@ -43,7 +43,7 @@ impl Ledger {
     pub fn add_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
         let slot = self.enter_node(spec)?;
         self.outbox.send_labels(&self.state, slot);
-        update_cluster(&mut self.state, &mut self.leaves);
+        self.capacities_follow();
         Ok(slot)
     }
 
@@ -149,7 +149,7 @@ impl Ledger {
             self.history.depart(name.clone(), slot);
         }
         self.state.cluster -= total;
-        update_cluster(&mut self.state, &mut self.leaves);
+        self.capacities_follow();
         Ok(())
     }
 
@@ -168,6 +168,7 @@ impl Ledger {
         if total != before {
             for container in self.containers.overcommitted(&self.state, slot) {
                 self.ask_back(self.container(container).id);
+                self.capacities_may_move();
             }
         }
         Ok(())
@@ -187,7 +188,7 @@ impl Ledger {
             self.state.partitions[partition].total += total - before;
             self.state.cluster += total - before;
         }
-        update_cluster(&mut self.state, &mut self.leaves);
+        self.capacities_follow();
     }
 
     /// Moves a node to another partition.
@@ -204,9 +205,11 @@ impl Ledger {
             return Ok(());
         }
         row.labelled = true;
-        self.state.epoch += 1;
-        self.state.partitions[before].total -= total;
-        self.state.partitions[partition].total += total;
+        if before != partition {
+            self.state.epoch += 1;
+            self.state.partitions[before].total -= total;
+            self.state.partitions[partition].total += total;
+        }
         let incarnation = self.state.nodes[slot].incarnation;
         self.outbox
             .follow_up(FollowUpEvent::Labels(Some((slot, incarnation, partition))));
@@ -343,12 +346,17 @@ impl Ledger {
             && is_registered(&self.state, slot, incarnation)
         {
             let before = self.state.nodes[slot].partition;
+            let holds = self.containers.reserved_on(slot).is_some()
+                || !self.containers.placed_on(slot).is_empty();
+            if before != partition || holds {
+                self.capacities_may_move();
+            }
             self.move_node(slot, partition);
             if before != partition {
                 self.state.partitions[before].leave(slot);
             }
         }
-        update_cluster(&mut self.state, &mut self.leaves);
+        self.capacities_follow_again();
     }
 
     /// Moves a node to another partition, whose list it enters. Running containers stay and their charge moves; a

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::Tree;
 use super::refresh_error::RefreshError;
 use crate::accounting::update_used;
-use crate::id::{AppSlot, PartitionId, QueueSlot, java_order};
+use crate::id::{AppSlot, Map, PartitionId, QueueSlot, java_order};
 use crate::queue::{
     CapacityMode, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings, TemplatePart,
     VectorEntry,
@@ -131,7 +131,7 @@ impl Tree<'_> {
                 return Err(error);
             }
         };
-        self.reconfigure(leaf, &own);
+        self.reconfigure(leaf, &Arc::new(own));
         take_back(self.state, parent, leaf);
         Ok(())
     }
@@ -152,8 +152,8 @@ impl Tree<'_> {
     pub(in crate::commit) fn merge_managed(
         &mut self,
         parent: QueueSlot,
-        settings: &QueueSettings,
-        below: &BTreeMap<&str, Vec<&QueueSettings>>,
+        settings: &Arc<QueueSettings>,
+        below: &Map<&str, Vec<&Arc<QueueSettings>>>,
     ) -> Result<(), RefreshError> {
         check_managed_parent(self.state, parent, settings)?;
         self.read_template(parent, settings);
@@ -161,7 +161,7 @@ impl Tree<'_> {
         let listed = below.get(&*settings.path).map_or(&[][..], Vec::as_slice);
         for child in self.state.queues[parent].children.clone() {
             let old = Arc::clone(&self.state.queues[child].settings);
-            let same = |new: &&&QueueSettings| new.path == old.path && new.kind == old.kind;
+            let same = |new: &&&Arc<QueueSettings>| new.path == old.path && new.kind == old.kind;
             if old.dynamic {
                 self.merge_created(parent, child)?;
             } else if let Some(new) = listed.iter().find(same) {

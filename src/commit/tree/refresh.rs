@@ -2,7 +2,7 @@
 //!
 //! Tests: `tests/inputs/queues.rs`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::refresh_checks::{by_parent, check_allocation, check_refresh, paths};
@@ -15,7 +15,7 @@ use crate::commit::tree::capacity::{
 };
 use crate::commit::tree::fractions::update_absolute;
 use crate::commit::tree::refresh_checks::{check_children, check_hierarchy};
-use crate::id::{PartitionId, QueueSlot, java_order};
+use crate::id::{Map, PartitionId, QueueSlot, java_order};
 use crate::queue::{
     ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
     QueueState, TreeSettings,
@@ -104,8 +104,9 @@ impl Tree<'_> {
         self.state.settings = Arc::new(scheduler);
         *self.templates = settings.templates;
         self.drop_strays(&settings.queues);
-        if let Some(root) = settings.queues.first() {
-            self.merge(State::ROOT, root, &by_parent(&settings.queues))?;
+        let queues: Vec<_> = settings.queues.into_iter().map(Arc::new).collect();
+        if let Some(root) = queues.first() {
+            self.merge(State::ROOT, root, &by_parent(&queues))?;
         }
         Ok(leaves_legacy)
     }
@@ -140,8 +141,8 @@ impl Tree<'_> {
     pub(in crate::commit) fn merge(
         &mut self,
         slot: QueueSlot,
-        settings: &QueueSettings,
-        below: &BTreeMap<&str, Vec<&QueueSettings>>,
+        settings: &Arc<QueueSettings>,
+        below: &Map<&str, Vec<&Arc<QueueSettings>>>,
     ) -> Result<(), RefreshError> {
         if settings.kind == QueueKind::ManagedParent {
             return self.merge_managed(slot, settings, below);
@@ -152,15 +153,15 @@ impl Tree<'_> {
             return Ok(());
         }
         self.reconfigure(slot, settings);
-        let path = Arc::clone(&self.state.queues[slot].settings.path);
-        let mut new = below.get(path.as_ref()).cloned().unwrap_or_default();
+        let mut new = below.get(&*settings.path).cloned().unwrap_or_default();
         java_order::sort(&mut new, 0, |queue| java_order::string_hash(&queue.path));
         let old = self.state.queues[slot].children.clone();
-        let known: BTreeMap<Arc<str>, QueueSlot> = old
+        let known: Map<Arc<str>, QueueSlot> = old
             .iter()
             .map(|&child| (Arc::clone(&self.state.queues[child].settings.path), child))
             .collect();
-        self.merge_dynamic(slot, &new)?;
+        let listed: Vec<&QueueSettings> = new.iter().map(|queue| &***queue).collect();
+        self.merge_dynamic(slot, &listed)?;
         let mut order = old;
         let mut seen = known.len();
         for queue in &new {
@@ -185,8 +186,8 @@ impl Tree<'_> {
                 }
             }
         }
-        check_merged(self.state, slot, settings, &new)?;
-        self.keep_children(slot, order, &new, seen);
+        check_merged(self.state, slot, settings, &listed)?;
+        self.keep_children(slot, order, &listed, seen);
         Ok(())
     }
 
@@ -210,8 +211,8 @@ impl Tree<'_> {
         for child in dynamic {
             let row = &self.state.queues[child];
             let (own, leaf) = (Arc::clone(&row.settings), row.is_leaf());
-            let settings = self.make(parent, own.name(), leaf)?;
-            self.merge(child, &settings, &BTreeMap::new())?;
+            let settings = Arc::new(self.make(parent, own.name(), leaf)?);
+            self.merge(child, &settings, &Map::default())?;
         }
         Ok(())
     }
@@ -254,14 +255,13 @@ impl Tree<'_> {
     fn build_below(
         &mut self,
         parent: QueueSlot,
-        settings: &QueueSettings,
-        below: &BTreeMap<&str, Vec<&QueueSettings>>,
+        settings: &Arc<QueueSettings>,
+        below: &Map<&str, Vec<&Arc<QueueSettings>>>,
     ) -> QueueSlot {
-        let slot = build::new_queue(self, Arc::new(settings.clone()), Some(parent))
+        let slot = build::new_queue(self, Arc::clone(settings), Some(parent))
             .expect("states were checked before the refresh was applied");
-        self.state.queues[parent]
-            .children
-            .retain(|&child| child != slot);
+        let added = self.state.queues[parent].children.pop();
+        debug_assert_eq!(added, Some(slot), "a new queue is the last child");
         for queue in below.get(settings.path.as_ref()).into_iter().flatten() {
             let child = self.build_below(slot, queue, below);
             self.state.queues[slot].children.push(child);
@@ -271,7 +271,11 @@ impl Tree<'_> {
 
     /// Sets up a queue anew.
     // As AbstractCSQueue.setupQueueConfigs and AbstractLeafQueue.setupQueueConfigs.
-    pub(in crate::commit) fn reconfigure(&mut self, slot: QueueSlot, settings: &QueueSettings) {
+    pub(in crate::commit) fn reconfigure(
+        &mut self,
+        slot: QueueSlot,
+        settings: &Arc<QueueSettings>,
+    ) {
         let before = self.state.queues[slot].state;
         for part in self.state.queues[slot].parts.iter_mut() {
             part.capacity = 0.0;
@@ -280,7 +284,7 @@ impl Tree<'_> {
             part.absolute_maximum = 0.0;
             part.weight = -1.0;
         }
-        self.state.queues[slot].settings = Arc::new(settings.clone());
+        self.state.queues[slot].settings = Arc::clone(settings);
         build::configure(self, slot);
         match settings.state {
             Some(ConfiguredState::Stopped) if before == QueueState::Running => {

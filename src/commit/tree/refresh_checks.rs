@@ -2,13 +2,13 @@
 //!
 //! Tests: `tests/inputs/queues.rs`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::managed::check_managed_refresh;
 use super::refresh_error::RefreshError;
 use super::strays::strays;
-use crate::id::{QueueSlot, java_order};
+use crate::id::{Map, QueueSlot, Set, java_order};
 use crate::queue::{
     Amounts, ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
     QueueState, TreeSettings,
@@ -27,7 +27,7 @@ pub(super) fn check_refresh(state: &State, settings: &TreeSettings) -> Result<()
         state,
         settings,
         below: by_parent(&settings.queues),
-        maximums: BTreeMap::new(),
+        maximums: Map::default(),
     };
     walk.queue(State::ROOT, root)
 }
@@ -53,9 +53,9 @@ struct Walk<'a> {
     state: &'a State,
     settings: &'a TreeSettings,
     /// Listed queues by their parents.
-    below: BTreeMap<&'a str, Vec<&'a QueueSettings>>,
-    /// Maximum amounts by queue and label, of the queues that were visited.
-    maximums: BTreeMap<(String, Arc<str>), ResourceVector>,
+    below: Map<&'a str, Vec<&'a QueueSettings>>,
+    /// Maximum amounts by queue and label, of the queues that were visited and have some.
+    maximums: Map<(String, Arc<str>), ResourceVector>,
 }
 
 impl Walk<'_> {
@@ -133,21 +133,29 @@ impl Walk<'_> {
     // As AbstractCSQueue.updateConfigurableResourceLimits.
     fn amounts(&mut self, queue: &QueueSettings) -> Result<(), RefreshError> {
         for (label, partition) in &queue.partitions {
-            let above = queue.parent_path().unwrap_or_default().to_owned();
-            let above = self.maximums.get(&(above, Arc::clone(label)));
-            let (maximum, excesses) = Amounts::of(partition).check(
-                self.state.calculator,
-                &self.state.cluster,
-                above.copied().unwrap_or_default(),
-            );
+            let above = self.maximum_above(queue, label);
+            let (calculator, cluster) = (self.state.calculator, &self.state.cluster);
+            let (maximum, excesses) = Amounts::of(partition).check(calculator, cluster, above);
             if let Some(excess) = excesses.into_iter().flatten().next() {
                 let path = queue.path.to_string();
                 return Err(RefreshError::Excess(path, Box::new(excess)));
             }
-            let key = (queue.path.to_string(), Arc::clone(label));
-            self.maximums.insert(key, maximum);
+            if !maximum.is_none() || !self.maximums.is_empty() {
+                let key = (queue.path.to_string(), Arc::clone(label));
+                self.maximums.insert(key, maximum);
+            }
         }
         Ok(())
+    }
+
+    /// The maximum amount of the parent of a queue, which most have not.
+    fn maximum_above(&self, queue: &QueueSettings, label: &Arc<str>) -> ResourceVector {
+        if self.maximums.is_empty() {
+            return ResourceVector::NONE;
+        }
+        let above = queue.parent_path().unwrap_or_default().to_owned();
+        let above = self.maximums.get(&(above, Arc::clone(label)));
+        above.copied().unwrap_or_default()
     }
 }
 
@@ -191,12 +199,11 @@ pub(in crate::commit) fn check_allocation(
 }
 
 /// Queues below each path, in the order of their list.
-pub(in crate::commit) fn by_parent(
-    queues: &[QueueSettings],
-) -> BTreeMap<&str, Vec<&QueueSettings>> {
-    let mut children: BTreeMap<&str, Vec<&QueueSettings>> = BTreeMap::new();
+pub(in crate::commit) fn by_parent<Q: Borrow<QueueSettings>>(queues: &[Q]) -> Map<&str, Vec<&Q>> {
+    let mut children: Map<&str, Vec<&Q>> = Map::default();
     for queue in queues {
-        if let Some(parent) = queue.parent_path() {
+        let settings: &QueueSettings = queue.borrow();
+        if let Some(parent) = settings.parent_path() {
             children.entry(parent).or_default().push(queue);
         }
     }
@@ -292,15 +299,15 @@ pub(in crate::commit) fn check_hierarchy(
     let mut walk = Walk {
         state,
         settings,
-        below: BTreeMap::new(),
-        maximums: BTreeMap::new(),
+        below: Map::default(),
+        maximums: Map::default(),
     };
     settings
         .queues
         .iter()
         .try_for_each(|queue| walk.amounts(queue))?;
-    let mut states: BTreeMap<&str, QueueState> = BTreeMap::new();
-    let mut new: BTreeMap<&str, &QueueSettings> = BTreeMap::new();
+    let mut states: Map<&str, QueueState> = Map::default();
+    let mut new: Map<&str, &QueueSettings> = Map::default();
     for queue in &settings.queues {
         let above = match queue.parent_path() {
             Some(path) => *states
@@ -402,12 +409,12 @@ fn check_sums(
 const PRECISION: f32 = 0.0005;
 
 /// Paths of queues that a configuration lists.
-pub(super) fn paths<'a>(listed: &[&'a QueueSettings]) -> BTreeSet<&'a str> {
+pub(super) fn paths<'a>(listed: &[&'a QueueSettings]) -> Set<&'a str> {
     listed.iter().map(|queue| &*queue.path).collect()
 }
 
 /// Children of a queue by path.
-fn by_path<'a>(state: &'a State, children: &[QueueSlot]) -> BTreeMap<&'a str, QueueSlot> {
+fn by_path<'a>(state: &'a State, children: &[QueueSlot]) -> Map<&'a str, QueueSlot> {
     let named = |&child: &QueueSlot| (&*state.queues[child].settings.path, child);
     children.iter().map(named).collect()
 }
@@ -422,12 +429,12 @@ fn order_after<'a>(
     let mut new = children.to_vec();
     java_order::sort(&mut new, 0, hash);
     let slots = old.children.iter().enumerate();
-    let known: BTreeMap<&str, usize> = slots
+    let known: Map<&str, usize> = slots
         .map(|(at, &child)| (&*state.queues[child].settings.path, at))
         .collect();
     let place = |queue: &&QueueSettings| known.get(&*queue.path).copied();
     // Known ones keep their places, new ones follow.
-    new.sort_by_key(|queue| place(queue).unwrap_or(known.len()));
+    new.sort_by_cached_key(|queue| place(queue).unwrap_or(known.len()));
     let added = new.iter().filter(|queue| place(queue).is_none()).count();
     java_order::sort(&mut new, known.len() + added, hash);
     new

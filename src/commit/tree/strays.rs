@@ -3,12 +3,11 @@
 //! Tests: `tests/parity/config/refresh/managed-parent-lists-new-queue.json`, which `cli/tests/parity.rs` plays.
 // As CapacitySchedulerQueueManager.updateQueues with ManagedParentQueue.reinitialize.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::refresh_error::RefreshError;
 use super::{Tree, build};
-use crate::id::QueueSlot;
+use crate::id::{Map, QueueSlot};
 use crate::queue::{Queue, QueueSettings};
 use crate::snapshot::State;
 
@@ -17,10 +16,10 @@ impl Tree<'_> {
     pub(in crate::commit) fn add_stray(
         &mut self,
         parent: QueueSlot,
-        settings: &QueueSettings,
-        below: &BTreeMap<&str, Vec<&QueueSettings>>,
+        settings: &Arc<QueueSettings>,
+        below: &Map<&str, Vec<&Arc<QueueSettings>>>,
     ) -> Result<(), RefreshError> {
-        let slot = build::new_queue(self, Arc::new(settings.clone()), Some(parent))?;
+        let slot = build::new_queue(self, Arc::clone(settings), Some(parent))?;
         let row = &mut self.state.queues[slot];
         (row.removed, row.stray, row.place) = (true, true, Queue::NOWHERE);
         self.state.queues[parent]

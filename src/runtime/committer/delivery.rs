@@ -4,14 +4,17 @@
 //!    gave back, so that no buffer is allocated in the steady state.
 //! 2. A batch goes to the readers through a bounded ring.
 //! 3. If the ring is full, the batch stays in the backlog and the committer takes no proposals until a reader
-//!    makes room: events are never dropped. What calls add meanwhile costs each turn a bounded copy, and its memory
-//!    grows without a bound; [`WaitingEvents`] has the figure.
+//!    makes room. What calls add meanwhile costs each turn a bounded copy, and its memory
+//!    grows without a bound; [`WaitingEvents`] has the figure. With a limit, what happens is dropped from then on,
+//!    and proposals are taken. [`Event::Lost`] stands where it would; the reader that takes it fills in how many.
+//!    Once all are taken, events are kept again.
 //! 4. At the end, batches that found no room are left where the reader finds them behind the ring.
 //!
 //! An event that says a reservation is kept is not delivered: it would come with every look at the node.
 //!
 //! Tests: `tests/runtime/deliveries.rs`.
 
+use std::num::NonZeroUsize;
 use std::sync::PoisonError;
 
 use super::event_backlog::EventBacklog;
@@ -32,12 +35,17 @@ pub(in crate::runtime) struct Delivery {
     /// Events that the ring had no room for.
     undelivered: EventBacklog,
     waiting: WaitingEvents,
+    /// Events that may wait, if there is a limit.
+    limit: Option<NonZeroUsize>,
+    /// Whether events are dropped until a reader has taken all that wait.
+    drops: bool,
 }
 
 impl Delivery {
     /// Both ends; readers sleep by `parker` and are woken by `waker`.
     pub(in crate::runtime) fn new(
         capacities: QueueCapacities,
+        limit: Option<NonZeroUsize>,
         (waker, parker): (Waker, Parker),
     ) -> (Self, (EventReader, Parker)) {
         let (sender, batches) = ring(capacities.events);
@@ -51,13 +59,15 @@ impl Delivery {
             last,
             undelivered: EventBacklog::default(),
             waiting,
+            limit,
+            drops: false,
         };
         (delivery, (reader, parker))
     }
 
-    /// Whether everything that was collected is delivered.
+    /// Whether everything that was collected is delivered, or nothing is kept any more.
     pub(in crate::runtime) fn is_complete(&self) -> bool {
-        self.undelivered.is_empty()
+        self.undelivered.is_empty() || self.drops
     }
 
     /// Delivers the events of a ledger as far as there is room. Cost: nothing without events.
@@ -88,12 +98,46 @@ impl Delivery {
         };
         let mut events = engine.exchange_events(buffer);
         events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
+        if events.is_empty() {
+            return;
+        }
+        if self.drops {
+            self.keep_again();
+        }
+        let limit = self.limit.map(|limit| limit.get() as u64);
+        if !self.drops && limit.is_some_and(|limit| self.waiting.count() >= limit) {
+            self.drops = true;
+            self.add(vec![Event::Lost { count: 0 }]);
+        }
+        if self.drops {
+            self.waiting.note_lost(events.len());
+        } else {
+            self.add(events);
+        }
+    }
+
+    fn add(&mut self, events: Vec<Event>) {
         self.waiting.note_delivered(events.len());
         self.undelivered.add(events);
     }
 
+    /// Keeps events again if all are taken. Those that were dropped while a reader took the last ones are counted first.
+    fn keep_again(&mut self) {
+        if self.waiting.count() > 0 {
+            return;
+        }
+        self.drops = false;
+        let count = self.waiting.take_lost();
+        if count > 0 {
+            self.add(vec![Event::Lost { count }]);
+        }
+    }
+
     /// Leaves what found no room to the readers, before the ring is finished by dropping this end.
     pub(in crate::runtime) fn finish(&mut self, at_ns: u64) {
+        if self.drops {
+            self.keep_again();
+        }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(events) = self.undelivered.take_first() {
             last.push(EventBatch { at_ns, events });

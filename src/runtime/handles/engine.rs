@@ -420,10 +420,10 @@ impl Threaded {
             .unwrap_or(false)
     }
 
-    /// Looks at the live ledger through the committer, between two commands; keep it short. It may
-    /// run on the thread of any caller, and had better wait for nothing that one of them holds. Every
-    /// call of the engine from inside is refused. A panic of the closure goes on in this thread, and the
-    /// engine runs on.
+    /// Looks at the live ledger through the committer, between two commands, in one piece: all others wait until the
+    /// closure returns. It may run on the thread of any caller, and had better wait for nothing that one of them holds.
+    /// Every call of the engine from inside is refused. A panic of the closure goes on in this thread, and the engine
+    /// runs on. [`StateView::of`](crate::api::StateView::of) takes 7 ms for 100,000 containers; [`Self::state`] has parts.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -111,6 +111,10 @@ impl EventReader {
         let waiting = &self.waiting;
         let mut append = |batch: &mut EventBatch| {
             waiting.note_taken(batch.events.len());
+            // It stands behind all others that waited when the first one was dropped.
+            if let Some(Event::Lost { count }) = batch.events.last_mut() {
+                *count += waiting.take_lost();
+            }
             events.append(&mut batch.events);
             on_batch(DeliveredEvents {
                 at_ns: batch.at_ns,
@@ -238,9 +242,10 @@ impl Threaded {
     /// Hands over what happened since the last call, in order. A call may be answered shortly before its events are
     /// delivered; after [`Threaded::quiesce`] they are.
     ///
-    /// No event is lost. They wait in a bounded queue; when it is full, no proposal is committed until they are read.
+    /// No event is lost without a limit. They wait in a bounded queue; when it is full, no proposal is committed until they are read.
     /// Calls go on, and what they bring about waits behind it. So the memory of an engine whose events nobody takes
-    /// grows with each submission, end and release: [`Self::events_waiting`] has the figure.
+    /// grows with each submission, end and release: [`Self::events_waiting`] has the figure, and
+    /// [`EngineBuilder::events_limit`](crate::api::EngineBuilder::events_limit) sets a bound.
     ///
     /// Once the [stream](Self::event_stream) is taken this and the other calls here get no events, and a wait comes
     /// to [`Awaited::Ended`]. One that had begun before notices it with the next delivery.

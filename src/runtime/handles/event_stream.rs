@@ -16,7 +16,8 @@ use crate::runtime::Threaded;
 /// [`next_event`](Self::next_event). It ends behind the last event of an engine that ended.
 ///
 /// No event is lost: those that nobody takes stay in memory, without a bound where calls bring them about
-/// ([`Threaded::events_waiting`]).
+/// ([`Threaded::events_waiting`]), unless the builder sets one
+/// ([`EngineBuilder::events_limit`](crate::api::EngineBuilder::events_limit)).
 ///
 /// ```
 /// use capsched::api::*;

@@ -35,6 +35,9 @@ pub struct Running {
     /// [`Threaded::schedule_node`](super::engine::Threaded::schedule_node), where the configuration schedules
     /// asynchronously: then heartbeats do not, although the mode is [`Mode::Heartbeat`].
     pub host_passes: bool,
+    /// Events that may wait for a reader before further ones are dropped; without a number none is. Dropped ones are
+    /// counted by [`Event::Lost`](crate::commit::Event::Lost) in their place.
+    pub events_limit: Option<NonZeroUsize>,
     /// What proposers send instead of their proposals, for tests.
     #[doc(hidden)]
     pub faults: Option<BadProposals>,

@@ -225,6 +225,7 @@ impl Driver<dyn Scheduler + '_> {
             | Event::AppEnded { .. }
             | Event::Updated { .. }
             | Event::Rejected { .. }
+            | Event::Lost { .. }
             | Event::Opportunistic(_) => {}
             Event::Gang(gang) => self.gang_stepped(gang),
             Event::Ended {
@@ -332,6 +333,7 @@ const fn moves_a_container(event: &Event) -> bool {
         | Event::AttemptEnded { .. }
         | Event::AppEnded { .. }
         | Event::Gang(_)
+        | Event::Lost { .. }
         | Event::Opportunistic(_) => false,
     }
 }

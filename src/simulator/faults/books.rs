@@ -307,7 +307,7 @@ impl Books {
                 Ok(())
             }
             Event::Rejected { .. } | Event::Gang(_) | Event::Opportunistic(_) => Ok(()),
-            Event::Updated { .. } | Event::AttemptEnded { .. } => Ok(()),
+            Event::Updated { .. } | Event::AttemptEnded { .. } | Event::Lost { .. } => Ok(()),
         }
     }
 
