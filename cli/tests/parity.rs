@@ -56,6 +56,8 @@ fn every_recording_of_the_repository_is_repeated() {
     assert!(output.status.success());
     let expected = serde_json::json!({"passed": 2393, "failed": 0, "deliberate": 21});
     assert_eq!(sum, expected);
+    let readme = std::fs::read_to_string(recordings().join("../../README.md")).unwrap();
+    assert!(readme.contains("answers `2393 passed, 0 failed, 21 deliberate`"));
     for line in lines.iter().filter(|line| !line["deliberate"].is_null()) {
         let code = line["deliberate"].as_str().unwrap();
         assert!(DELIBERATE.contains(&code), "{line}");

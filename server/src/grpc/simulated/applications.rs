@@ -1,5 +1,6 @@
 //! Simulated applications: each is submitted, waits for its master, asks for tasks, and ends when they are done.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -58,17 +59,6 @@ pub struct ApplicationFigures {
 }
 
 impl ApplicationFigures {
-    fn add(&mut self, other: &Self) {
-        self.calls.add(&other.calls);
-        self.masters.add(&other.masters);
-        self.submitted += other.submitted;
-        self.done += other.done;
-        self.containers += other.containers;
-        self.lost += other.lost;
-        self.refused += other.refused;
-        self.reconnections += other.reconnections;
-    }
-
     /// All figures.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -85,6 +75,9 @@ impl ApplicationFigures {
     }
 }
 
+/// Figures that all applications count in: a histogram for each would take more memory than all else.
+type Shared = Arc<Mutex<ApplicationFigures>>;
+
 type Client = ApplicationsClient<InterceptedService<Channel, Credentials>>;
 
 impl ApplicationLoad {
@@ -99,6 +92,7 @@ impl ApplicationLoad {
         for _ in 0..self.connections.max(1) {
             channels.push(server.connect(Duration::from_secs(10)).await?);
         }
+        let figures = Shared::default();
         let mut lanes = tokio::task::JoinSet::new();
         for (number, channel) in (0..self.applications).zip(channels.iter().cycle()) {
             let credentials = server.credentials()?;
@@ -107,16 +101,16 @@ impl ApplicationLoad {
                 client: ApplicationsClient::with_interceptor(channel.clone(), credentials),
                 number,
                 dice: Dice::new(self.seed ^ (u64::from(number) + 1).wrapping_mul(0x9e37_79b9)),
-                figures: ApplicationFigures::default(),
+                figures: Arc::clone(&figures),
                 until,
             };
             lanes.spawn(lane.run());
         }
-        let mut all = ApplicationFigures::default();
         while let Some(lane) = lanes.join_next().await {
-            all.add(&lane.map_err(|error| error.to_string())??);
+            lane.map_err(|error| error.to_string())??;
         }
-        Ok(all)
+        let figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(figures.clone())
     }
 }
 
@@ -126,7 +120,7 @@ struct Lane {
     client: Client,
     number: u32,
     dice: Dice,
-    figures: ApplicationFigures,
+    figures: Shared,
     until: Instant,
 }
 
@@ -137,21 +131,25 @@ struct Master {
 }
 
 impl Lane {
-    async fn run(mut self) -> Result<ApplicationFigures, String> {
+    async fn run(mut self) -> Result<(), String> {
         while !self.is_over() {
             match self.one().await {
                 Ok(()) => {}
                 Err(status) if matches!(status.code(), Code::Unavailable | Code::Unknown) => {
-                    self.figures.reconnections += 1;
+                    self.figures().reconnections += 1;
                     sleep(Duration::from_millis(200)).await;
                 }
                 Err(status) if status.code() == Code::FailedPrecondition => {
-                    self.figures.refused += 1;
+                    self.figures().refused += 1;
                 }
                 Err(status) => return Err(status.message().to_owned()),
             }
         }
-        Ok(self.figures)
+        Ok(())
+    }
+
+    fn figures(&self) -> MutexGuard<'_, ApplicationFigures> {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_over(&self) -> bool {
@@ -167,11 +165,11 @@ impl Lane {
         if !self.await_master(&application).await? {
             return Ok(());
         }
-        self.figures.masters.record(begun.elapsed());
+        self.figures().masters.record(begun.elapsed());
         let tasks = self.dice.within(self.load.tasks);
         if self.work(&application, tasks).await? {
             self.finish(&application).await?;
-            self.figures.done += 1;
+            self.figures().done += 1;
         } else {
             let kill = wire::KillRequest {
                 application,
@@ -198,7 +196,7 @@ impl Lane {
             ..wire::SubmitRequest::default()
         };
         self.client.submit(request).await?;
-        self.figures.submitted += 1;
+        self.figures().submitted += 1;
         Ok(())
     }
 
@@ -215,7 +213,7 @@ impl Lane {
                 ApplicationState::Killed,
             ];
             if ended.contains(&state.state()) {
-                self.figures.refused += 1;
+                self.figures().refused += 1;
                 return Ok(false);
             }
             if !state.master.is_empty() {
@@ -242,20 +240,20 @@ impl Lane {
         while done < tasks {
             let begun = Instant::now();
             let reply = self.call(&mut master, call).await?;
-            self.figures.calls.record(begun.elapsed());
+            self.figures().calls.record(begun.elapsed());
             if let Some(refused) = &reply.refused {
-                self.figures.refused += 1;
+                self.figures().refused += 1;
                 return Err(Status::failed_precondition(refused.message.clone()));
             }
             let got = reply.allocated.len() as u64;
-            self.figures.containers += got;
+            self.figures().containers += got;
             running = (running + got).saturating_sub(reply.completed.len() as u64);
             let (ended, lost): (Vec<_>, Vec<_>) = reply
                 .completed
                 .iter()
                 .partition(|one| one.cause == "exited");
             done += ended.len() as u64;
-            self.figures.lost += lost.len() as u64;
+            self.figures().lost += lost.len() as u64;
             call = match lost.is_empty() {
                 true => self.fetching(application),
                 false => self.asking(application, tasks.saturating_sub(done + running)),
