@@ -1,8 +1,9 @@
 //! Simulated applications: each is submitted, waits for its master, asks for tasks, and ends when they are done.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use capsched::sync::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -136,11 +137,11 @@ impl Lane {
             match self.one().await {
                 Ok(()) => {}
                 Err(status) if matches!(status.code(), Code::Unavailable | Code::Unknown) => {
-                    self.figures().reconnections += 1;
+                    self.count(|all| all.reconnections += 1);
                     sleep(Duration::from_millis(200)).await;
                 }
                 Err(status) if status.code() == Code::FailedPrecondition => {
-                    self.figures().refused += 1;
+                    self.count(|all| all.refused += 1);
                 }
                 Err(status) => return Err(status.message().to_owned()),
             }
@@ -148,8 +149,8 @@ impl Lane {
         Ok(())
     }
 
-    fn figures(&self) -> MutexGuard<'_, ApplicationFigures> {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    fn count(&self, in_all: impl FnOnce(&mut ApplicationFigures)) {
+        in_all(&mut self.figures.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     fn is_over(&self) -> bool {
@@ -165,11 +166,11 @@ impl Lane {
         if !self.await_master(&application).await? {
             return Ok(());
         }
-        self.figures().masters.record(begun.elapsed());
+        self.count(|all| all.masters.record(begun.elapsed()));
         let tasks = self.dice.within(self.load.tasks);
         if self.work(&application, tasks).await? {
             self.finish(&application).await?;
-            self.figures().done += 1;
+            self.count(|all| all.done += 1);
         } else {
             let kill = wire::KillRequest {
                 application,
@@ -196,7 +197,7 @@ impl Lane {
             ..wire::SubmitRequest::default()
         };
         self.client.submit(request).await?;
-        self.figures().submitted += 1;
+        self.count(|all| all.submitted += 1);
         Ok(())
     }
 
@@ -213,7 +214,7 @@ impl Lane {
                 ApplicationState::Killed,
             ];
             if ended.contains(&state.state()) {
-                self.figures().refused += 1;
+                self.count(|all| all.refused += 1);
                 return Ok(false);
             }
             if !state.master.is_empty() {
@@ -240,20 +241,20 @@ impl Lane {
         while done < tasks {
             let begun = Instant::now();
             let reply = self.call(&mut master, call).await?;
-            self.figures().calls.record(begun.elapsed());
+            self.count(|all| all.calls.record(begun.elapsed()));
             if let Some(refused) = &reply.refused {
-                self.figures().refused += 1;
+                self.count(|all| all.refused += 1);
                 return Err(Status::failed_precondition(refused.message.clone()));
             }
             let got = reply.allocated.len() as u64;
-            self.figures().containers += got;
+            self.count(|all| all.containers += got);
             running = (running + got).saturating_sub(reply.completed.len() as u64);
             let (ended, lost): (Vec<_>, Vec<_>) = reply
                 .completed
                 .iter()
                 .partition(|one| one.cause == "exited");
             done += ended.len() as u64;
-            self.figures().lost += lost.len() as u64;
+            self.count(|all| all.lost += lost.len() as u64);
             call = match lost.is_empty() {
                 true => self.fetching(application),
                 false => self.asking(application, tasks.saturating_sub(done + running)),
