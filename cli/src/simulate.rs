@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::aside;
 use crate::output::{self, Problem};
+use crate::reference::ReferenceArg;
 use crate::text_file;
 use crate::watchdog::Watchdog;
 
@@ -60,6 +61,8 @@ pub(crate) struct Args {
     /// Replay a report instead of drawing steps.
     #[arg(long, value_name = "FILE", conflicts_with = "seeds")]
     replay: Option<PathBuf>,
+    #[command(flatten)]
+    reference: ReferenceArg,
     /// One JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -76,6 +79,13 @@ struct Found {
 }
 
 impl Args {
+    fn setup(&self, seed: u64) -> Setup {
+        Setup {
+            reference: self.reference.release,
+            ..Setup::of(seed)
+        }
+    }
+
     /// Whether a failure is reported and ends the run: any, or one that is demanded.
     fn wants(&self, violation: &Violation) -> bool {
         self.demand.is_empty() || self.demand.iter().any(|id| id == violation.id)
@@ -149,7 +159,7 @@ fn add(mut found: Found, args: &Args, seed: u64, watchdog: &Watchdog, stop: &Ato
         return found;
     }
     let before = found.failures.len();
-    let setup = Setup::of(seed);
+    let setup = args.setup(seed);
     let actions = faults::draw(&setup, args.events);
     let outcome = watchdog.seed(seed, || faults::run(&setup, &actions));
     found.seeds += 1;
@@ -182,8 +192,8 @@ fn end_stuck(args: &Args, seed: u64, limit: u64) -> ! {
     } else {
         output::line(format_args!(
             "seed {seed} is stuck: it runs for more than {limit} s; try it alone with: \
-             capsched simulate --seeds {seed} --events {}",
-            args.events
+             capsched simulate --seeds {seed} --events {} --reference {}",
+            args.events, args.reference.release
         ));
     }
     std::process::exit(i32::from(output::PROBLEM))
@@ -203,7 +213,7 @@ fn report(
             continue;
         }
         reported.push(violation.id);
-        let setup = Setup::of(*seed);
+        let setup = args.setup(*seed);
         let mut actions = faults::draw(&setup, args.events);
         actions.truncate(*step);
         let replay = watchdog.seed(*seed, || faults::shrink(&setup, &actions, violation));

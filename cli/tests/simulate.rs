@@ -23,6 +23,19 @@ fn seeds_that_keep_every_promise_end_with_success() {
 }
 
 #[test]
+fn the_release_that_is_named_decides() {
+    let hash = |release: &[&str]| {
+        let args = ["simulate", "--seeds", "0..20", "--events", "400", "--json"];
+        let report = printed(&[&args[..], release].concat());
+        let report: Value = serde_json::from_str(&report).unwrap();
+        report["hash"].as_str().unwrap().to_owned()
+    };
+    let newest = hash(&["--reference", "3.5"]);
+    assert_eq!(newest, hash(&[]));
+    assert_ne!(newest, hash(&["--reference", "3.4"]));
+}
+
+#[test]
 fn an_invariant_that_is_demanded_and_holds_is_a_failure() {
     let args = ["simulate", "--seeds", "2..4", "--events", "200"];
     let (code, out, err) = run(&[&args[..], &["--demand", "N1,panic"]].concat());
@@ -57,7 +70,9 @@ fn a_report_is_replayed_and_says_when_nothing_breaks_any_more() {
         setup,
     };
     let file = folder.join("N1-5.json");
-    fs::write(&file, serde_json::to_string(&replay).unwrap()).unwrap();
+    let text = serde_json::to_string(&replay).unwrap();
+    assert!(text.contains(r#""reference":"3.5""#), "{text}");
+    fs::write(&file, text).unwrap();
     let text = printed(&["simulate", "--replay", file.to_str().unwrap()]);
     assert!(
         text.contains("150 steps do not break N1 any more"),

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A release of Hadoop whose Capacity Scheduler is the reference.
 ///
 /// ```
@@ -10,12 +12,16 @@ use std::str::FromStr;
 /// assert_eq!("3.5".parse(), Ok(Reference::Hadoop35));
 /// assert_eq!(Reference::default().to_string(), "3.5");
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub enum Reference {
     /// Hadoop 3.4, as of 3.4.2.
+    #[serde(rename = "3.4")]
     Hadoop34,
     /// Hadoop 3.5, as of 3.5.0.
     #[default]
+    #[serde(rename = "3.5")]
     Hadoop35,
 }
 

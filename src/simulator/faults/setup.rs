@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::configured::Configured;
-use crate::api::{Mode, NodeName, PartitionSpec, ResourceVector, TreeSettings};
-use crate::config;
+use crate::api::{Mode, NodeName, PartitionSpec, Reference, ResourceVector, TreeSettings};
+use crate::config::{self, Options};
 use crate::simulator::Random;
 
 /// The label of the second partition.
@@ -51,6 +51,13 @@ pub struct Setup {
     pub faults: Families,
     /// What else is configured.
     pub extras: Extras,
+    /// The release whose rules hold. Reports that name none are of 3.4.
+    #[serde(default = "unnamed")]
+    pub reference: Reference,
+}
+
+const fn unnamed() -> Reference {
+    Reference::Hadoop34
 }
 
 /// Settings that most clusters do without, and that take other ways through a decision.
@@ -108,20 +115,27 @@ pub struct Families {
     pub queue: bool,
 }
 
+impl Families {
+    fn drawn(random: &mut Random) -> Self {
+        let mut is_on = || random.below(2) == 0;
+        Self {
+            nodes: is_on(),
+            heartbeats: is_on(),
+            apps: is_on(),
+            config: is_on(),
+            proposers: is_on(),
+            queue: is_on(),
+        }
+    }
+}
+
 impl Setup {
-    /// What a seed decides.
+    /// What a seed decides, under the default release.
     #[must_use]
     pub fn of(seed: u64) -> Self {
         let mut random = Random::stream(seed, 1);
+        let faults = Families::drawn(&mut random);
         let mut one_of = |n: u64| random.below(n);
-        let faults = Families {
-            nodes: one_of(2) == 0,
-            heartbeats: one_of(2) == 0,
-            apps: one_of(2) == 0,
-            config: one_of(2) == 0,
-            proposers: one_of(2) == 0,
-            queue: one_of(2) == 0,
-        };
         Self {
             seed,
             mode: match one_of(7) {
@@ -152,6 +166,7 @@ impl Setup {
                 weights: one_of(4) == 0,
                 lazy_preemption: one_of(8) == 0,
             },
+            reference: Reference::default(),
         }
     }
 
@@ -274,9 +289,7 @@ impl Setup {
         }
         let prefixed = |(key, value)| (format!("yarn.scheduler.capacity.{key}"), value);
         let pairs = pairs.into_iter().map(prefixed).collect();
-        let types = ["memory-mb", "vcores", "gpu"].map(str::to_owned);
-        let types = &types[..self.types()];
-        let loaded = config::from_pairs(&BTreeMap::new(), &pairs, types);
+        let loaded = config::load_pairs(&BTreeMap::new(), &pairs, &self.options());
         let mut settings = loaded
             .expect("every variant is a valid configuration")
             .settings;
@@ -287,6 +300,15 @@ impl Setup {
         Variant {
             settings,
             configured,
+        }
+    }
+
+    fn options(&self) -> Options {
+        let types = ["memory-mb", "vcores", "gpu"].map(str::to_owned);
+        Options {
+            resource_types: Some(types[..self.types()].to_vec()),
+            reference: self.reference,
+            ..Options::default()
         }
     }
 
