@@ -70,8 +70,6 @@ fast_paths! {
     DeferredAncestorCharges,
     /// One of the applications that wait with equal masters of one user is looked at for all of them.
     WaitingClasses,
-    /// Capacities that follow the cluster are not worked out again for labels that change nothing.
-    CapacitiesFollowed,
     /// Without threads, attempts, heartbeats and rounds that surely come to nothing are counted, not carried out.
     FruitlessAttempts,
 }
@@ -126,8 +124,6 @@ pub enum PlantedFlaw {
     DeferredChargesLosePending,
     /// After one application of a class is activated, no other is looked at.
     WaitingClassesStopAtFirst,
-    /// Capacities count as followed whatever changed since.
-    CapacitiesFollowedIgnoresEpoch,
     /// What attempts came to is known after a change as well.
     FruitlessAttemptsSurviveChange,
     /// An attempt that is counted moves no counter.
@@ -172,10 +168,6 @@ impl PlantedFlaw {
             Self::DeferredChargesLosePending,
         ),
         (FastPath::WaitingClasses, Self::WaitingClassesStopAtFirst),
-        (
-            FastPath::CapacitiesFollowed,
-            Self::CapacitiesFollowedIgnoresEpoch,
-        ),
         (
             FastPath::FruitlessAttempts,
             Self::FruitlessAttemptsSurviveChange,

@@ -40,13 +40,9 @@ impl Ledger {
             }
         }
         self.containers.drop_ended();
-        self.capacities_may_move();
     }
 
     fn carry_out(&mut self, call: FollowUpEvent) {
-        if !matches!(call, FollowUpEvent::Labels(_)) {
-            self.capacities_may_move();
-        }
         match call {
             FollowUpEvent::AskForMaster(app, partition) => {
                 if self.state.apps[app].waits_for_master() {

@@ -55,8 +55,6 @@ pub struct Ledger {
     pub(super) hand_out: HandOut,
     pub(super) outbox: Outbox,
     pub(super) clock: LedgerClock,
-    /// The epoch that capacities follow, while nothing but labels was carried out since.
-    pub(super) followed: Option<u64>,
     /// The epoch that was last published: all bounds of user limits held in it.
     published_epoch: u64,
 }
@@ -80,7 +78,6 @@ impl Ledger {
             hand_out: HandOut::default(),
             outbox: Outbox::default(),
             clock: LedgerClock::default(),
-            followed: None,
             published_epoch: 0,
         }
     }
@@ -107,7 +104,6 @@ impl Ledger {
             hand_out: self.hand_out,
             outbox: Outbox::default(),
             clock: self.clock.clone(),
-            followed: self.followed,
             published_epoch: self.published_epoch,
         }
     }

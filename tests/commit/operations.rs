@@ -11,7 +11,6 @@ use capsched::api::{
     Sequential, StateView, SubmitError,
 };
 use capsched::config;
-use capsched::fast_path::{AllFast, FastPath, with_slow};
 
 const APP: ApplicationId = ApplicationId::new(1);
 const OTHER: ApplicationId = ApplicationId::new(2);
@@ -280,93 +279,4 @@ fn the_applications_of_a_queue_move_and_end_together() {
         1,
         "those that it has go on"
     );
-}
-
-type NodeCall<'a> = &'a dyn Fn(&mut Sequential);
-
-/// How often capacities of queues are worked out in a call, by the changes that it counts, and what it comes to.
-fn changes(call: impl Fn(&mut Sequential)) -> (u64, StateView) {
-    let mut engine = engine();
-    let before = engine.ledger().state().epoch;
-    call(&mut engine);
-    let state = engine.ledger().state();
-    (state.epoch - before, StateView::of(engine.ledger()))
-}
-
-/// Labels that follow a call and change nothing are no reason to work out all capacities again.
-#[test]
-fn capacities_follow_a_node_once() {
-    let _fast = AllFast::begin();
-    let add = |engine: &mut Sequential| {
-        engine
-            .add_node(&NodeSpec::new(node("n2"), of(4096, 4)))
-            .unwrap();
-    };
-    let update = |engine: &mut Sequential| {
-        engine.update_node(&node("n1"), of(4096, 4), "").unwrap();
-    };
-    let remove = |engine: &mut Sequential| engine.remove_node(&node("n1")).unwrap();
-    // With labels capacities follow a node that comes twice, one that goes three times, and one that changes four times.
-    let calls: [(NodeCall<'_>, u64); 3] = [(&add, 2), (&update, 4), (&remove, 3)];
-    for (call, times) in calls {
-        let (once, view) = changes(call);
-        let (all, whole) = with_slow(&[FastPath::CapacitiesFollowed], || changes(call));
-        assert_eq!(view, whole);
-        // A change or two are the call's own.
-        let each = (all - once) / (times - 1);
-        assert!((each..=each + 2).contains(&once), "{once} of {all}");
-    }
-}
-
-/// A leaf that comes to know a label has its fractions the next time capacities follow.
-#[test]
-fn capacities_follow_again_where_a_leaf_comes_to_know_a_label() {
-    let _fast = AllFast::begin();
-    let pairs = [
-        ("legacy-queue-mode.enabled", "false"),
-        ("root.queues", "a,m"),
-        ("root.a.capacity", "50"),
-        ("root.m.capacity", "50"),
-        ("root.m.queues", "m1,m2"),
-        ("root.m.m1.capacity", "50"),
-        ("root.m.m2.capacity", "50"),
-        ("root.accessible-node-labels.gpu.capacity", "100"),
-        ("root.a.accessible-node-labels", "gpu"),
-        ("root.a.accessible-node-labels.gpu.capacity", "50"),
-        ("root.m.accessible-node-labels", "gpu"),
-        ("root.m.accessible-node-labels.gpu.capacity", "50"),
-        ("root.m.m1.accessible-node-labels.gpu.capacity", "100"),
-    ];
-    let pairs = pairs.map(|(key, value)| {
-        let key = format!("yarn.scheduler.capacity.{key}");
-        (key, value.to_owned())
-    });
-    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&BTreeMap::new(), &pairs.into(), &types);
-    let settings = loaded.unwrap().settings;
-    let play = || {
-        let gpu = PartitionSpec {
-            name: "gpu".to_owned(),
-            exclusive: false,
-        };
-        let mut engine = Sequential::new(settings.clone(), &[gpu]).unwrap();
-        let add = |engine: &mut Sequential, host| {
-            engine
-                .add_node(&NodeSpec::new(node(host), of(4096, 4)))
-                .unwrap();
-        };
-        add(&mut engine, "n1");
-        let app = AppSpec::new(APP, "root.m.m2", "ann");
-        engine.submit(&app).unwrap();
-        let ask = Ask {
-            partition: Some("gpu".to_owned()),
-            ..Ask::anywhere(of(1024, 1), 2)
-        };
-        engine.ask(APP, &AskCall::asking(vec![ask])).unwrap();
-        add(&mut engine, "n2");
-        add(&mut engine, "n3");
-        format!("{:?}", StateView::of(engine.ledger()))
-    };
-    let slow = with_slow(&[FastPath::CapacitiesFollowed], play);
-    assert_eq!(play(), slow);
 }

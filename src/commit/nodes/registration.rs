@@ -168,7 +168,6 @@ impl Ledger {
         if total != before {
             for container in self.containers.overcommitted(&self.state, slot) {
                 self.ask_back(self.container(container).id);
-                self.capacities_may_move();
             }
         }
         Ok(())
@@ -346,17 +345,12 @@ impl Ledger {
             && is_registered(&self.state, slot, incarnation)
         {
             let before = self.state.nodes[slot].partition;
-            let holds = self.containers.reserved_on(slot).is_some()
-                || !self.containers.placed_on(slot).is_empty();
-            if before != partition || holds {
-                self.capacities_may_move();
-            }
             self.move_node(slot, partition);
             if before != partition {
                 self.state.partitions[before].leave(slot);
             }
         }
-        self.capacities_follow_again();
+        self.capacities_follow();
     }
 
     /// Moves a node to another partition, whose list it enters. Running containers stay and their charge moves; a
