@@ -30,7 +30,7 @@ pub(crate) fn sum_weights(state: &State, leaf: QueueSlot, only_active: bool) -> 
     users.into_iter().fold(0.0, add)
 }
 
-/// Follows the weight of the active users of a leaf after one of them became active, or is no more.
+/// Updates the weight of a leaf's active users, one of whom just became active or stopped being so.
 pub(crate) fn follow_active_weight(state: &mut State, leaf: QueueSlot, became: bool) {
     let users = state.queues[leaf].as_leaf();
     let ones = users.own_weights == 0 || is_planted(PlantedFlaw::UnitWeightsIgnoreOwn);

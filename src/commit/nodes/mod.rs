@@ -2,8 +2,7 @@
 //!
 //! # The life of a node
 //!
-//! 1. It registers with its total, label and attributes (`registration`, `description`). Capacities of all queues follow
-//!    (`capacities`).
+//! 1. It registers with its total, label and attributes (`registration`, `description`). Capacities of all queues follow.
 //! 2. Its reports say which containers were launched and which ended. A node that has nothing to report costs no look at
 //!    its containers (`watch`).
 //! 3. It may get another total, label or attributes, and may be decommissioned and come back (`life`, `labels`,
@@ -13,7 +12,6 @@
 //!
 //! While a scheduler recovers, nodes report containers that it does not know yet (`recovery`, `recovered`).
 
-mod capacities;
 mod description;
 pub(super) mod known_labels;
 pub(super) mod label_removal;

@@ -43,7 +43,7 @@ impl Ledger {
     pub fn add_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
         let slot = self.enter_node(spec)?;
         self.outbox.send_labels(&self.state, slot);
-        self.capacities_follow();
+        update_cluster(&mut self.state, &mut self.leaves);
         Ok(slot)
     }
 
@@ -149,7 +149,7 @@ impl Ledger {
             self.history.depart(name.clone(), slot);
         }
         self.state.cluster -= total;
-        self.capacities_follow();
+        update_cluster(&mut self.state, &mut self.leaves);
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl Ledger {
             self.state.partitions[partition].total += total - before;
             self.state.cluster += total - before;
         }
-        self.capacities_follow();
+        update_cluster(&mut self.state, &mut self.leaves);
     }
 
     /// Moves a node to another partition.
@@ -204,11 +204,9 @@ impl Ledger {
             return Ok(());
         }
         row.labelled = true;
-        if before != partition {
-            self.state.epoch += 1;
-            self.state.partitions[before].total -= total;
-            self.state.partitions[partition].total += total;
-        }
+        self.state.epoch += 1;
+        self.state.partitions[before].total -= total;
+        self.state.partitions[partition].total += total;
         let incarnation = self.state.nodes[slot].incarnation;
         self.outbox
             .follow_up(FollowUpEvent::Labels(Some((slot, incarnation, partition))));
@@ -350,7 +348,7 @@ impl Ledger {
                 self.state.partitions[before].leave(slot);
             }
         }
-        self.capacities_follow();
+        update_cluster(&mut self.state, &mut self.leaves);
     }
 
     /// Moves a node to another partition, whose list it enters. Running containers stay and their charge moves; a
