@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Wake, Waker as TaskWaker};
 use std::time::Duration;
 
 use capsched::api::{Awaited, Engine, EngineEnd, Event, NodeName};
+use capsched::id::QueuePath;
 use capsched::sync::{Mutex, Parker, Waker, parking};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -24,7 +25,7 @@ static ENGINES: Handles<Arc<Held>> = Handles::new(1);
 pub(crate) struct Held {
     pub(crate) engine: Engine,
     pub(crate) nodes: Names<NodeName>,
-    pub(crate) queues: Names<Arc<str>>,
+    pub(crate) queues: Names<QueuePath>,
     /// Events that a reader took from the engine and had no room for.
     untaken: Mutex<VecDeque<Event>>,
     bell: OnceLock<(Arc<Bell>, TaskWaker)>,

@@ -10,6 +10,7 @@ use crate::config::{
     self, Admission, AdmissionRefusal, Admitted, Caller, ConfigSource, Loaded, MappingError,
     Options, Report, Wish,
 };
+use crate::id::QueuePath;
 use crate::queue::AppSpec;
 use crate::runtime::{EngineEnd, Threaded};
 use crate::snapshot::Snapshot;
@@ -258,7 +259,7 @@ impl Engine {
             refused_priority: admitted.refused_priority,
             ..spec
         };
-        let named: Arc<str> = spec.queue.as_str().into();
+        let named: QueuePath = spec.queue.as_str().into();
         let submitted = self.submit(spec);
         // A submission may be refused after its queue was created.
         let path = submitted.as_ref().map_or(&named, |of| &of.queue);
@@ -267,7 +268,7 @@ impl Engine {
     }
 
     /// Takes over the access lists of a queue that a submission created.
-    fn follow_created(&self, path: &Arc<str>, before: &Snapshot) {
+    fn follow_created(&self, path: &QueuePath, before: &Snapshot) {
         if ShownQueues::of(before).has(path) {
             return;
         }
@@ -278,7 +279,7 @@ impl Engine {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if let (Some(access), Some(rules)) = (access, rules.as_mut()) {
-            Arc::make_mut(rules).queue_created(Arc::clone(path), access);
+            Arc::make_mut(rules).queue_created(path.clone(), access);
         }
     }
 

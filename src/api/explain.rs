@@ -271,7 +271,7 @@ pub fn refused_admission(refusal: &AdmissionRefusal) -> Finding {
         AdmissionRefusal::Submit { queue, .. } => found(Reason::AclDenied)
             .by_queue_setting(queue, "acl_submit_applications")
             .shown_by(Evidence {
-                binding: Some(Arc::from(queue.as_str())),
+                binding: Some(queue.as_str().into()),
                 ..Evidence::default()
             }),
         AdmissionRefusal::NoQueue => found(Reason::QueueNotFound),

@@ -38,7 +38,7 @@ pub use crate::explain::{
     Evidence, Explanation, Finding, GangOfApp, Holder, KeyExplanation, KeyOnNode, NodeCheck,
     OrderList, Position, Reason, Timeline, UnderWay, WaitExplainer, WaitSpan, Waiting, amounts,
 };
-pub use crate::id::{ApplicationId, ContainerId, IdError, NodeName, NodeNameError};
+pub use crate::id::{ApplicationId, ContainerId, IdError, NodeName, NodeNameError, QueuePath};
 pub use crate::policy::Locality;
 pub use crate::proposer::ProposalKind;
 pub use crate::queue::{

@@ -1,8 +1,7 @@
 //! The queues that a snapshot shows, as placement rules look them up.
 
-use std::sync::Arc;
-
 use crate::config::{QueueDirectory, QueueEntry, QueueMatch};
+use crate::id::QueuePath;
 use crate::queue::{Queue, QueueAccess};
 use crate::snapshot::Snapshot;
 
@@ -30,7 +29,7 @@ impl<'a> ShownQueues<'a> {
     }
 
     /// The access lists of a queue.
-    pub(super) fn access(&self, path: &Arc<str>) -> Option<QueueAccess> {
+    pub(super) fn access(&self, path: &QueuePath) -> Option<QueueAccess> {
         Some(self.at(path)?.settings.access.clone())
     }
 

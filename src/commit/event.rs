@@ -2,14 +2,12 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
 use super::event_text;
 use crate::accounting::PlacedIn;
 use crate::commit::proposals::conflict::Conflict;
-use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, SchedulerKey};
+use crate::id::{ApplicationId, ContainerId, NodeName, PartitionId, QueuePath, SchedulerKey};
 use crate::policy::Locality;
 use crate::proposer::{Proposal, ProposalKind};
 use crate::queue::{EndCause, Exclusivity, GangWait, UpdateKind};
@@ -56,8 +54,7 @@ pub enum Event {
         /// Its size.
         size: ResourceVector,
         /// Full path of its leaf queue.
-        #[serde(serialize_with = "event_text::text")]
-        queue: Arc<str>,
+        queue: QueuePath,
         /// The key that was served.
         key: SchedulerKey,
         /// The level used.
@@ -236,7 +233,7 @@ impl Event {
     #[must_use]
     pub fn placed(
         container: ContainerId,
-        (node, queue): (NodeName, Arc<str>),
+        (node, queue): (NodeName, QueuePath),
         size: ResourceVector,
         (priority, request_id): (i32, i64),
     ) -> Self {
@@ -309,7 +306,7 @@ impl Event {
             container,
             node: state.nodes[proposal.node].name.clone(),
             size,
-            queue: Arc::clone(&state.queues[placed.leaf].settings.path),
+            queue: state.queues[placed.leaf].settings.path.clone(),
             key: proposal.key,
             locality: proposal.locality,
             requested: proposal.requested,

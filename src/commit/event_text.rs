@@ -2,8 +2,6 @@
 //!
 //! Tests: the example of `Event`.
 
-use std::sync::Arc;
-
 use serde::Serializer;
 
 use super::proposals::conflict::Conflict;
@@ -11,10 +9,6 @@ use crate::id::PartitionId;
 use crate::metrics::Closed;
 use crate::policy::Locality;
 use crate::proposer::ProposalKind;
-
-pub(super) fn text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(text)
-}
 
 const fn level(of: Locality) -> &'static str {
     match of {

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::id::{AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueueSlot};
+use crate::id::{
+    AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueuePath, QueueSlot,
+};
 
 /// Names of hosts, partitions, queues, applications and nodes.
 #[derive(Clone, Debug)]
@@ -14,7 +16,7 @@ pub(crate) struct Registry {
     places: Map<Arc<str>, NameId>,
     partitions: BTreeMap<Arc<str>, PartitionId>,
     /// Queues by full path.
-    queues: BTreeMap<Arc<str>, QueueSlot>,
+    queues: BTreeMap<QueuePath, QueueSlot>,
     apps: Map<ApplicationId, AppSlot>,
     nodes: Map<NodeName, NodeSlot>,
     free_apps: Vec<AppSlot>,
@@ -112,7 +114,7 @@ impl Registry {
     }
 
     /// Names a queue.
-    pub(super) fn add_queue(&mut self, path: Arc<str>, slot: QueueSlot) {
+    pub(super) fn add_queue(&mut self, path: QueuePath, slot: QueueSlot) {
         self.queues.insert(path, slot);
     }
 

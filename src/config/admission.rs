@@ -16,6 +16,7 @@ use super::mapping::{
     QueueDirectory, QueueEntryKind, QueueMatch, TagUserOverride, WorkflowPriorities,
 };
 use super::properties::Properties;
+use crate::id::QueuePath;
 use crate::queue::{PriorityAccess, PriorityRefusal, QueueAccess, QueueSettings};
 
 /// Placement rules, access lists and priorities of one configuration.
@@ -393,7 +394,7 @@ impl Admission {
     }
 
     /// Notes the lists of a queue that a submission created.
-    pub fn queue_created(&mut self, path: Arc<str>, access: QueueAccess) {
+    pub fn queue_created(&mut self, path: QueuePath, access: QueueAccess) {
         self.access.add(path, access);
     }
 

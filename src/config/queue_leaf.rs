@@ -89,7 +89,7 @@ impl QueueContext<'_> {
 
     /// What only leaves are checked for, after everything else.
     pub(super) fn check_leaf(&self, queue: &mut QueueSettings) {
-        let path = Arc::clone(&queue.path);
+        let path = queue.path.clone();
         let key = Self::key(&path, "acl_application_max_priority");
         if let Some(text) = self.look.text(&key) {
             match access::priorities(&text, self.priority) {

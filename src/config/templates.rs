@@ -142,7 +142,7 @@ impl ConfiguredTemplates {
             legacy: LegacyCapacity::Weight(1.0),
             vector: vec![VectorEntry::Weight(1.0); self.types.len()],
         };
-        let path = Arc::clone(&queue.path);
+        let path = queue.path.clone();
         for (label, partition) in &mut queue.partitions {
             if !context
                 .look

@@ -6,7 +6,7 @@ use super::finding::Finding;
 use super::key::KeyExplanation;
 use super::order::Position;
 use super::waiting::WaitExplainer;
-use crate::id::{AppSlot, ApplicationId};
+use crate::id::{AppSlot, ApplicationId, QueuePath};
 use crate::queue::AppStage;
 use crate::rescheduler::AppVerdict;
 
@@ -18,7 +18,7 @@ pub struct Explanation {
     /// Its user.
     pub user: Arc<str>,
     /// Full path of its leaf.
-    pub queue: Arc<str>,
+    pub queue: QueuePath,
     /// Its priority.
     pub priority: i32,
     /// Where it stands.
@@ -77,7 +77,7 @@ pub fn explain(explainer: &mut WaitExplainer<'_>, app: AppSlot) -> Option<Explan
     Some(Explanation {
         app: row.id,
         user: Arc::clone(&row.submission.user_name),
-        queue: Arc::clone(&state.queues[row.leaf].settings.path),
+        queue: state.queues[row.leaf].settings.path.clone(),
         priority: row.priority,
         stage: row.stage,
         keys,

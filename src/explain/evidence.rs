@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::holders::{Holder, HolderScope, Holders};
-use crate::id::{AppSlot, PartitionId, QueueSlot};
+use crate::id::{AppSlot, PartitionId, QueuePath, QueueSlot};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -19,7 +19,7 @@ pub struct Evidence {
     /// What one container asks of it.
     pub asked: Option<i64>,
     /// Full path of the queue whose limit binds.
-    pub binding: Option<Arc<str>>,
+    pub binding: Option<QueuePath>,
     /// Who holds most of the dimension, largest first, at most three.
     pub holders: Vec<Holder>,
     /// Nodes that lack room, by the first type that they lack.
@@ -53,7 +53,7 @@ impl Evidence {
     #[must_use]
     pub fn of_full_count(limit: i32, queue: Option<&str>) -> Self {
         Self {
-            binding: queue.map(Arc::from),
+            binding: queue.map(QueuePath::from),
             ..Self::of_count(limit, limit)
         }
     }
@@ -79,7 +79,7 @@ impl Evidence {
 
     /// The same with the queue that binds.
     pub(super) fn binding(mut self, state: &State, queue: QueueSlot) -> Self {
-        self.binding = Some(Arc::clone(&state.queues[queue].settings.path));
+        self.binding = Some(state.queues[queue].settings.path.clone());
         self
     }
 

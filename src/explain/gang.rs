@@ -1,12 +1,10 @@
 //! Why the minimum of a gang waits.
 
-use std::sync::Arc;
-
 use super::evidence::Evidence;
 use super::finding::{Finding, amounts};
 use super::key::KeyExplanation;
 use super::reason::Reason;
-use crate::id::{AppSlot, PartitionId};
+use crate::id::{AppSlot, PartitionId, QueuePath};
 use crate::queue::{Closeness, GangWait};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -77,7 +75,7 @@ fn finding(state: &State, gang: &GangOfApp) -> Finding {
 }
 
 /// That the maximum of a queue is against the sum of the members.
-fn of_queue_limit(state: &State, gang: &GangOfApp, queue: &Arc<str>, wanted: &str) -> Finding {
+fn of_queue_limit(state: &State, gang: &GangOfApp, queue: &QueuePath, wanted: &str) -> Finding {
     let detail = format!("{wanted}, which {queue} has not left below its maximum");
     let sum = gang.size.times(i64::from(gang.minimum));
     let evidence = of_queue(state, gang.partition, queue, &sum);
@@ -125,7 +123,7 @@ fn of_members(wanted: u32, found: u32) -> Evidence {
 fn of_queue(
     state: &State,
     partition: PartitionId,
-    path: &Arc<str>,
+    path: &QueuePath,
     sum: &ResourceVector,
 ) -> Evidence {
     let mut queues = state.queues.iter();
@@ -135,7 +133,7 @@ fn of_queue(
     let part = queue.part(partition);
     let shown = (&part.limit.get(), &part.used.get(), sum);
     Evidence {
-        binding: Some(Arc::clone(path)),
+        binding: Some(path.clone()),
         ..Evidence::of_limit(state, shown)
     }
 }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::id::{AppSlot, ApplicationId, Map, PartitionId, QueueSlot, UserSlot};
+use crate::id::{AppSlot, ApplicationId, Map, PartitionId, QueuePath, QueueSlot, UserSlot};
 use crate::queue::{App, AppStage};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -22,7 +22,7 @@ pub struct Holder {
     /// Its user.
     pub user: Arc<str>,
     /// Full path of its leaf.
-    pub queue: Arc<str>,
+    pub queue: QueuePath,
     /// What it holds of the dimension, reservations included.
     pub amount: i64,
 }
@@ -130,7 +130,7 @@ impl<'a> Holders<'a> {
             Holder {
                 app: row.id,
                 user: Arc::clone(&row.submission.user_name),
-                queue: Arc::clone(&state.queues[row.leaf].settings.path),
+                queue: state.queues[row.leaf].settings.path.clone(),
                 amount,
             }
         };

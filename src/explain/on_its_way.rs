@@ -61,7 +61,7 @@ fn victims(known: &mut Holders<'_>, verdict: &AppVerdict) -> Evidence {
         Some(Holder {
             app,
             user: Arc::clone(&row.submission.user_name),
-            queue: Arc::clone(&state.queues[row.leaf].settings.path),
+            queue: state.queues[row.leaf].settings.path.clone(),
             amount,
         })
     };

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
 
-use crate::id::{AppSlot, ApplicationId, Map, QueueSlot};
+use crate::id::{AppSlot, ApplicationId, Map, QueuePath, QueueSlot};
 use crate::policy::{compare_waiting, resorted};
 use crate::queue::{AppOrder, AppStage};
 use crate::snapshot::State;
@@ -61,7 +60,7 @@ pub struct Position {
     /// The first applications ahead, at most five.
     pub ahead: Vec<ApplicationId>,
     /// Full path of the queue.
-    pub queue: Arc<str>,
+    pub queue: QueuePath,
 }
 
 /// One list of a leaf in its order: the applications that want something.
@@ -69,7 +68,7 @@ pub struct Position {
 pub(super) struct ListOrder {
     list: OrderList,
     fair: bool,
-    queue: Arc<str>,
+    queue: QueuePath,
     among: Vec<AppSlot>,
     places: Map<AppSlot, usize>,
     /// Places of the applications of each priority, in order.
@@ -103,7 +102,7 @@ impl ListOrder {
         Self {
             list,
             fair: fair && list == OrderList::Active,
-            queue: Arc::clone(&queue.settings.path),
+            queue: queue.settings.path.clone(),
             places: among
                 .iter()
                 .enumerate()
@@ -130,7 +129,7 @@ impl ListOrder {
             of: self.among.len(),
             higher: higher.sum(),
             ahead: ahead.map(|&other| state.apps[other].id).collect(),
-            queue: Arc::clone(&self.queue),
+            queue: self.queue.clone(),
         })
     }
 }

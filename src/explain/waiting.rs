@@ -449,7 +449,7 @@ fn behind(position: &Position) -> Option<Finding> {
     let evidence = Evidence {
         used: i64::try_from(position.place).ok(),
         limit: i64::try_from(position.of).ok(),
-        binding: Some(Arc::clone(queue)),
+        binding: Some(queue.clone()),
         ..Evidence::default()
     };
     Some(Finding::new(reason, detail).shown_by(evidence))

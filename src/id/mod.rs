@@ -7,7 +7,9 @@ pub mod java_order;
 mod names;
 mod slots;
 
-pub use names::{ApplicationId, ContainerId, IdError, NodeName, NodeNameError, SchedulerKey};
+pub use names::{
+    ApplicationId, ContainerId, IdError, NodeName, NodeNameError, QueuePath, SchedulerKey,
+};
 pub use slots::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, UserSlot, Version};
 
 /// A hash map with a fixed hasher, so that runs repeat.

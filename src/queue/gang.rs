@@ -1,9 +1,8 @@
 //! A gang: containers that an application wants all at once within a time, or not at all, as plain data.
 
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
 
-use serde::{Deserialize, Serialize, Serializer};
-
+use crate::id::QueuePath;
 use crate::resource::ResourceVector;
 
 /// An ask for a gang: `minimum` containers of one size, all placed at once within a time or none at all. Once
@@ -95,8 +94,7 @@ pub enum GangWait {
     /// The minimum as a whole would exceed the maximum of a queue.
     QueueLimit {
         /// Full path of the queue.
-        #[serde(serialize_with = "as_text")]
-        queue: Arc<str>,
+        queue: QueuePath,
     },
     /// The minimum as a whole would exceed the user limit.
     UserLimit,
@@ -122,8 +120,4 @@ impl GangWait {
             Self::Inactive => "inactive",
         }
     }
-}
-
-fn as_text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(text)
 }

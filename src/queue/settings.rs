@@ -11,6 +11,7 @@ use super::mends::Mends;
 use super::multi_node::MultiNodeSettings;
 use super::opportunistic::OpportunisticSettings;
 use super::reference::ReferenceRules;
+use crate::id::QueuePath;
 use crate::resource::{Calculator, ResourceUnit, ResourceVector, share};
 
 /// Everything that a scheduler is started or refreshed with.
@@ -174,7 +175,7 @@ pub enum ConstraintHandler {
 #[derive(Clone, Debug)]
 pub struct QueueSettings {
     /// Full path, starting with `root`.
-    pub path: Arc<str>,
+    pub path: QueuePath,
     /// What kind of queue it is.
     pub kind: QueueKind,
     /// Whether a submission created it.

@@ -7,7 +7,7 @@ use super::round::{Figures, Memory, RoundPlan};
 use super::settings::Settings;
 use super::view::RoundInput;
 use crate::commit::PreemptionReason;
-use crate::id::{ApplicationId, ContainerId};
+use crate::id::{ApplicationId, ContainerId, QueuePath};
 use crate::metrics::Closed;
 use crate::resource::{ResourceVector, share};
 
@@ -132,13 +132,13 @@ pub struct AppVerdict {
     /// The application.
     pub app: ApplicationId,
     /// Full path of its leaf.
-    pub queue: Arc<str>,
+    pub queue: QueuePath,
     /// The first partition on which it waits; empty for the default one.
     pub partition: Arc<str>,
     /// Why.
     pub reason: WhyNot,
     /// Queues that show it: who is protected, who is in the dead zone, who gives.
-    pub queues: Vec<Arc<str>>,
+    pub queues: Vec<QueuePath>,
     /// Containers that were asked back or chosen for its queue.
     pub containers: Vec<AskedBack>,
 }
@@ -153,7 +153,7 @@ impl AppVerdict {
     /// assert!(verdict.token() == "QUEUE_AT_GUARANTEE" && verdict.rules().is_empty());
     /// ```
     #[must_use]
-    pub fn new(app: ApplicationId, queue: impl Into<Arc<str>>, reason: WhyNot) -> Self {
+    pub fn new(app: ApplicationId, queue: impl Into<QueuePath>, reason: WhyNot) -> Self {
         Self {
             app,
             queue: queue.into(),
@@ -206,7 +206,7 @@ impl std::fmt::Display for AppVerdict {
 }
 
 /// What is the same for all applications of a leaf on a partition.
-type Finding = (WhyNot, Vec<Arc<str>>, Vec<AskedBack>);
+type Finding = (WhyNot, Vec<QueuePath>, Vec<AskedBack>);
 
 struct Explainer<'a> {
     view: &'a RoundInput,
@@ -250,7 +250,7 @@ pub(super) fn explain(
         };
         verdicts.push(AppVerdict {
             app: app.id,
-            queue: Arc::clone(&view.queues[leaf].path),
+            queue: view.queues[leaf].path.clone(),
             partition: Arc::clone(&names[partition]),
             reason,
             queues,
@@ -297,8 +297,8 @@ impl Explainer<'_> {
         &self.plan.figures[queue][partition]
     }
 
-    fn paths(&self, queues: &[usize]) -> Vec<Arc<str>> {
-        let path = |&queue: &usize| Arc::clone(&self.view.queues[queue].path);
+    fn paths(&self, queues: &[usize]) -> Vec<QueuePath> {
+        let path = |&queue: &usize| self.view.queues[queue].path.clone();
         queues.iter().map(path).collect()
     }
 
@@ -406,7 +406,7 @@ impl Explainer<'_> {
     }
 
     /// The leaves that containers are taken from, each once.
-    fn givers(&self, containers: impl Iterator<Item = usize>) -> Vec<Arc<str>> {
+    fn givers(&self, containers: impl Iterator<Item = usize>) -> Vec<QueuePath> {
         let from = |at: usize| self.view.apps[self.view.containers[at].app].queue;
         let mut leaves: Vec<_> = containers.map(from).collect();
         leaves.sort_unstable();

@@ -12,7 +12,7 @@ use super::scene::{Scene, decide_here, look, partition_names};
 use super::settings::Settings;
 use super::view::{LimitLookup, RoundInput};
 use crate::commit::{Ledger, PreemptionReason, Verdict, Verdicts};
-use crate::id::{ApplicationId, ContainerId};
+use crate::id::{ApplicationId, ContainerId, QueuePath};
 use crate::metrics::Closed;
 use crate::resource::ResourceVector;
 use crate::runtime::{Access, Monitor, Threaded};
@@ -47,7 +47,7 @@ pub struct Taken {
     /// The application.
     pub app: ApplicationId,
     /// Full path of its leaf when the last of them was chosen.
-    pub queue: Arc<str>,
+    pub queue: QueuePath,
     /// Why.
     pub reason: PreemptionReason,
     /// Containers and reservations. One that is chosen in round after round counts once.
@@ -189,10 +189,10 @@ impl Rescheduler {
                 };
                 let reason = fresh[at].1;
                 let app = &view.apps[row.app];
-                let queue = Arc::clone(&view.queues[app.queue].path);
+                let queue = view.queues[app.queue].path.clone();
                 let taken = record.entry((app.id, reason)).or_insert_with(|| Taken {
                     app: app.id,
-                    queue: Arc::clone(&queue),
+                    queue: queue.clone(),
                     reason,
                     containers: 0,
                     size: ResourceVector::NONE,

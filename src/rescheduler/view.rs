@@ -2,9 +2,7 @@
 //!
 //! Everything refers to everything else by its position in the lists of the [`RoundInput`].
 
-use std::sync::Arc;
-
-use crate::id::{ApplicationId, ContainerId, NodeSlot, SchedulerKey};
+use crate::id::{ApplicationId, ContainerId, NodeSlot, QueuePath, SchedulerKey};
 use crate::resource::{Calculator, ResourceVector};
 
 /// The cluster as one round sees it.
@@ -83,7 +81,7 @@ impl RoundInput {
 #[derive(Clone, Debug)]
 pub struct RoundQueue {
     /// Full path.
-    pub path: Arc<str>,
+    pub path: QueuePath,
     /// The queue above; nothing for root.
     pub parent: Option<usize>,
     /// The queues below, in list order.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use capsched::api::{
     AppStage, ApplicationId, Evidence, Explanation, Finding, Holder, KeyExplanation, NextStep,
-    OrderList, Position, Reason, ResourceVector, Timeline,
+    OrderList, Position, QueuePath, Reason, ResourceVector, Timeline,
 };
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ pub(crate) struct ServedApp {
     pub(crate) id: ApplicationId,
     pub(crate) name: String,
     pub(crate) user: Arc<str>,
-    pub(crate) queue: Arc<str>,
+    pub(crate) queue: QueuePath,
     /// YARN's word.
     pub(crate) state: String,
     pub(crate) priority: i32,
@@ -48,7 +48,7 @@ impl ServedApp {
         Some(Explanation {
             app: self.id,
             user: Arc::clone(&self.user),
-            queue: Arc::clone(&self.queue),
+            queue: self.queue.clone(),
             priority: self.priority,
             stage: AppStage::Active,
             keys: vec![key],
@@ -218,7 +218,7 @@ impl WhyAnswer {
         let sources = now.chain(before).filter_map(FindingAnswer::source);
         let sources = sources.collect();
         let steps = self.would_help.into_iter().map(StepAnswer::read).collect();
-        let queue: Arc<str> = self.queue.as_str().into();
+        let queue: QueuePath = self.queue.as_str().into();
         let keys: Result<Vec<_>> = self.keys.into_iter().map(KeyAnswer::read).collect();
         let keys = keys?;
         let position = self.position.map(|position| position.read(&queue));
@@ -247,7 +247,7 @@ impl WhyAnswer {
 }
 
 impl PositionAnswer {
-    fn read(self, queue: &Arc<str>) -> Result<Position> {
+    fn read(self, queue: &QueuePath) -> Result<Position> {
         let ahead: Result<Vec<_>> = self.ahead.iter().map(|text| id(text)).collect();
         Ok(Position {
             list: match self.list.as_str() {
@@ -260,7 +260,7 @@ impl PositionAnswer {
             of: self.of,
             higher: self.higher,
             ahead: ahead?,
-            queue: Arc::clone(queue),
+            queue: queue.clone(),
         })
     }
 }

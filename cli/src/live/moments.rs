@@ -210,7 +210,7 @@ fn reasons(apps: &[ServedApp]) -> BTreeMap<Reason, Count> {
 fn rows(apps: &[ServedApp], since_ms: u64) -> Vec<AppAt> {
     let row = |app: &ServedApp| AppAt {
         id: app.id,
-        queue: Arc::clone(&app.queue),
+        queue: app.queue.clone(),
         user: Arc::clone(&app.user),
         submitted_ms: app.started_ms.saturating_sub(since_ms),
         running: app.running,

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use capsched::api::{ApplicationId, Reason};
+use capsched::id::QueuePath;
 use capsched::metrics::Latency;
 use capsched::sync::{Mutex, MutexGuard};
 use serde_json::{Value, json};
@@ -112,7 +113,7 @@ pub(crate) struct NodeAt {
 #[derive(Clone, Debug)]
 pub(crate) struct AppAt {
     pub(crate) id: ApplicationId,
-    pub(crate) queue: Arc<str>,
+    pub(crate) queue: QueuePath,
     pub(crate) user: Arc<str>,
     pub(crate) submitted_ms: u64,
     /// Containers that run.

@@ -93,7 +93,7 @@ const BEFORE_QUEUES: [&str; 3] = ["queue_not_stopped", "queue_kind_change", "sta
 fn adds_queues(loaded: &Loaded, engine: &Sequential) -> bool {
     let settings = &loaded.settings;
     let added = settings.queues.iter().filter(|queue| {
-        engine.ledger().queue(&queue.path).is_none() && !settings.stopped.contains(&queue.path)
+        engine.ledger().queue(&queue.path).is_none() && !settings.stopped.contains(&*queue.path)
     });
     added.count() > 0
 }

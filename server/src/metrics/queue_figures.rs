@@ -1,7 +1,6 @@
 //! Queues by partition: amounts that are used, reserved, asked for, guaranteed and allowed, and applications.
 
 use std::fmt;
-use std::sync::Arc;
 
 use capsched::api::{PartitionView, QueueView};
 use prometheus_client::encoding::DescriptorEncoder;
@@ -23,7 +22,7 @@ pub(super) fn encode(rm: &ResourceManager, to: &mut DescriptorEncoder<'_>) -> fm
         let queues = ledger.state().queues.iter();
         queues
             .filter(|queue| !queue.removed)
-            .map(|queue| Arc::clone(&queue.settings.path))
+            .map(|queue| queue.settings.path.clone())
             .collect::<Vec<_>>()
     });
     // An engine that has ended has no queues to show.

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use capsched::api::{ApplicationId, Finding, Reason, Timeline, Waiting};
 use capsched::explain::WaitExplainer;
-use capsched::id::AppSlot;
+use capsched::id::{AppSlot, QueuePath};
 use capsched::snapshot::{Snapshot, State};
 use capsched::sync::{Mutex, MutexGuard};
 
@@ -42,7 +42,7 @@ pub struct Pending {
     /// By application; those that wait for nothing are left out.
     pub apps: BTreeMap<ApplicationId, PendingByReason>,
     /// By leaf queue and reason.
-    pub sums: BTreeMap<(Arc<str>, Reason), PendingSum>,
+    pub sums: BTreeMap<(QueuePath, Reason), PendingSum>,
 }
 
 /// Looks from time to time. Readers share a look, so that many of them cost no more than one.
@@ -162,7 +162,7 @@ fn look(rm: &ResourceManager) -> Pending {
 }
 
 impl Pending {
-    fn add(&mut self, app: ApplicationId, queue: &Arc<str>, waits: &[Waiting]) {
+    fn add(&mut self, app: ApplicationId, queue: &QueuePath, waits: &[Waiting]) {
         let order = |one: &&Waiting| (one.finding.reason, std::cmp::Reverse(one.containers));
         let Some(first) = waits.iter().min_by_key(order) else {
             return;
@@ -174,10 +174,10 @@ impl Pending {
         };
         self.apps.insert(app, one);
         for one in waits {
-            let key = (Arc::clone(queue), one.finding.reason);
+            let key = (queue.clone(), one.finding.reason);
             self.sums.entry(key).or_default().containers += one.containers;
         }
-        let key = (Arc::clone(queue), reason);
+        let key = (queue.clone(), reason);
         self.sums.entry(key).or_default().applications += 1;
     }
 }

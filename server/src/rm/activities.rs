@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use capsched::api::{ApplicationId, ContainerId, Event, NodeName, ResourceVector};
-use capsched::id::{NodeSlot, PartitionId, QueueSlot, SchedulerKey};
+use capsched::id::{NodeSlot, PartitionId, QueuePath, QueueSlot, SchedulerKey};
 use capsched::policy::order_children;
 use capsched::snapshot::State;
 
@@ -17,7 +17,7 @@ use super::looks::{KeyLook, LookResult, PassEntry, looks};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visited {
     /// Full path.
-    pub path: Arc<str>,
+    pub path: QueuePath,
     /// Whether anything is asked below it on the node's partition.
     pub asks: bool,
     /// Child queues.
@@ -32,7 +32,7 @@ pub struct Placed {
     /// The container.
     pub container: ContainerId,
     /// Full path of its leaf.
-    pub queue: Arc<str>,
+    pub queue: QueuePath,
     /// The key that was served.
     pub key: SchedulerKey,
     /// Its size.
@@ -194,7 +194,7 @@ impl Visited {
             (row.id, row.priority, !row.part(partition).pending.is_none())
         });
         Self {
-            path: Arc::clone(&queue.settings.path),
+            path: queue.settings.path.clone(),
             asks: !queue.part(partition).pending.is_none(),
             apps: apps.collect(),
             children: children.collect(),
@@ -222,7 +222,7 @@ pub(super) fn placed(
             ..
         } => Some(Placed {
             container: *container,
-            queue: Arc::clone(queue),
+            queue: queue.clone(),
             key: *key,
             size: *size,
             result: LookResult::Allocated,

@@ -1,7 +1,5 @@
 //! Who may carry out which command.
 
-use std::sync::Arc;
-
 use capsched::api::LiveQueues;
 use capsched::config::{Caller, QueuePermission};
 
@@ -47,7 +45,7 @@ impl ResourceManager {
         let (groups, queue) = (self.groups_of(user), queue.to_owned());
         let path = self.engine.inspect(move |ledger| {
             let slot = ledger.queue(&queue)?;
-            Some(Arc::clone(&ledger.state().queues[slot].settings.path))
+            Some(ledger.state().queues[slot].settings.path.clone())
         });
         let path = path.ok().flatten()?;
         let caller = Caller {

@@ -17,7 +17,7 @@ use crate::commit::outbox::FollowUpEvent;
 use crate::commit::registry::Registry;
 use crate::commit::tree::build;
 use crate::commit::tree::build::app_left;
-use crate::id::{AppSlot, ApplicationId, PartitionId, QueueSlot};
+use crate::id::{AppSlot, ApplicationId, PartitionId, QueuePath, QueueSlot};
 use crate::queue::{
     App, AppSpec, AppStage, Demand, EndCause, PerPartition, PriorityRefusal, Submission,
 };
@@ -29,7 +29,7 @@ use crate::snapshot::State;
 #[non_exhaustive]
 pub struct Submitted {
     /// Full path of its queue.
-    pub queue: Arc<str>,
+    pub queue: QueuePath,
     /// Where it stands after the submission.
     pub stage: AppStage,
     /// Container of its master, raised and rounded; nothing when unmanaged.

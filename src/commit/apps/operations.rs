@@ -3,8 +3,6 @@
 //!
 //! Tests: `tests/commit/operations.rs`.
 
-use std::sync::Arc;
-
 use crate::commit::apps::lifecycle::{AppError, SubmitError};
 use crate::commit::containers::container::{ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
@@ -12,7 +10,7 @@ use crate::commit::event::{AppEnd, Event};
 use crate::commit::ledger::Ledger;
 use crate::commit::registry::Registry;
 use crate::commit::tree::build::stop_queue;
-use crate::id::{AppSlot, ApplicationId, ContainerId, QueueSlot};
+use crate::id::{AppSlot, ApplicationId, ContainerId, QueuePath, QueueSlot};
 use crate::queue::EndCause;
 use crate::snapshot::State;
 
@@ -30,7 +28,7 @@ pub struct MovedApps {
 #[derive(Debug)]
 pub struct LeafApps {
     /// Of the leaf.
-    path: Arc<str>,
+    path: QueuePath,
     /// Those to come; the next one is the last.
     left: Vec<ApplicationId>,
 }
@@ -93,7 +91,7 @@ impl Ledger {
             .map(|(id, _)| id)
             .collect();
         left.reverse();
-        let path = Arc::clone(&self.state.queues[queue].settings.path);
+        let path = self.state.queues[queue].settings.path.clone();
         Ok(LeafApps { path, left })
     }
 

@@ -2,8 +2,6 @@
 //!
 //! Tests: `tests/commit/gangs.rs`.
 
-use std::sync::Arc;
-
 use super::sites::members_in;
 use super::waiting::WaitingGang;
 use crate::accounting::charge_user;
@@ -40,7 +38,7 @@ pub(super) fn check_gang_limits(state: &State, gang: &WaitingGang) -> Result<u32
         let most = state.most_of::<MAX_TYPES>(queue, partition, Exclusivity::Respect);
         let fit = members_in(state, &gang.size, &(most - used), gang.minimum);
         if fit < gang.minimum && !total.fits_in(&most) {
-            let queue = Arc::clone(&state.queues[queue].settings.path);
+            let queue = state.queues[queue].settings.path.clone();
             return Err(GangWait::QueueLimit { queue });
         }
         allowed = allowed.min(fit);

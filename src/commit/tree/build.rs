@@ -12,7 +12,7 @@ use crate::commit::tree::capacity::update_queue;
 use crate::commit::tree::fractions::update_absolute;
 use crate::commit::tree::managed::is_given_away;
 use crate::commit::tree::vector_capacities::set_root_capacity;
-use crate::id::{AppSlot, Map, PartitionId, QueueSlot, UserSlot};
+use crate::id::{AppSlot, Map, PartitionId, QueuePath, QueueSlot, UserSlot};
 use crate::policy::Limits;
 use crate::queue::{
     Amounts, AppOrder, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity,
@@ -26,7 +26,7 @@ pub(in crate::commit) fn build(
     tree: &mut Tree<'_>,
     queues: &[QueueSettings],
 ) -> Result<(), RefreshError> {
-    let mut slots: Map<Arc<str>, QueueSlot> = Map::default();
+    let mut slots: Map<QueuePath, QueueSlot> = Map::default();
     for settings in queues {
         let parent = match settings.parent_path() {
             Some(path) => Some(
@@ -37,7 +37,7 @@ pub(in crate::commit) fn build(
             None => None,
         };
         let settings = Arc::new(settings.clone());
-        let path = Arc::clone(&settings.path);
+        let path = settings.path.clone();
         let slot = new_queue(tree, settings, parent)?;
         slots.insert(path, slot);
     }
@@ -83,7 +83,7 @@ pub(in crate::commit) fn new_queue(
         row.most_children = row.most_children.max(row.children.len());
         tree.state.epoch += 1;
     }
-    tree.registry.add_queue(Arc::clone(&settings.path), slot);
+    tree.registry.add_queue(settings.path.clone(), slot);
     Ok(slot)
 }
 

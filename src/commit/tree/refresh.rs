@@ -15,7 +15,7 @@ use crate::commit::tree::capacity::{
 };
 use crate::commit::tree::fractions::update_absolute;
 use crate::commit::tree::refresh_checks::{check_children, check_hierarchy};
-use crate::id::{Map, PartitionId, QueueSlot, java_order};
+use crate::id::{Map, PartitionId, QueuePath, QueueSlot, java_order};
 use crate::queue::{
     ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
     QueueState, TreeSettings,
@@ -54,9 +54,9 @@ impl Ledger {
     /// passed over.
     // As CapacityScheduler.reinitialize.
     pub fn reapply(&mut self, refused: Option<TreeSettings>, present: TreeSettings) {
-        let paths = |settings: &TreeSettings| -> BTreeSet<Arc<str>> {
+        let paths = |settings: &TreeSettings| -> BTreeSet<QueuePath> {
             let queues = settings.queues.iter();
-            queues.map(|queue| Arc::clone(&queue.path)).collect()
+            queues.map(|queue| queue.path.clone()).collect()
         };
         let refused = refused.filter(|refused| {
             paths(refused) == paths(&present) && check_hierarchy(&self.state, refused).is_ok()
@@ -156,9 +156,9 @@ impl Tree<'_> {
         let mut new = below.get(&*settings.path).cloned().unwrap_or_default();
         java_order::sort(&mut new, 0, |queue| java_order::string_hash(&queue.path));
         let old = self.state.queues[slot].children.clone();
-        let known: Map<Arc<str>, QueueSlot> = old
+        let known: Map<QueuePath, QueueSlot> = old
             .iter()
-            .map(|&child| (Arc::clone(&self.state.queues[child].settings.path), child))
+            .map(|&child| (self.state.queues[child].settings.path.clone(), child))
             .collect();
         let listed: Vec<&QueueSettings> = new.iter().map(|queue| &***queue).collect();
         self.merge_dynamic(slot, &listed)?;
@@ -246,7 +246,7 @@ impl Tree<'_> {
         for queue in self.state.subtree(slot) {
             let row = &mut self.state.queues[queue];
             row.removed = true;
-            let path = Arc::clone(&row.settings.path);
+            let path = row.settings.path.clone();
             self.registry.remove_queue(&path, queue);
         }
     }

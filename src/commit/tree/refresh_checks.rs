@@ -166,7 +166,7 @@ fn check_queue(
     settings: &TreeSettings,
 ) -> Result<(), RefreshError> {
     let path = || old.settings.path.to_string();
-    let stops = settings.stopped.contains(&old.settings.path);
+    let stops = settings.stopped.contains(&*old.settings.path);
     let stopped = old.state == QueueState::Stopped || stops;
     let Some(new) = new else {
         return if stopped {

@@ -34,7 +34,7 @@ impl Tree<'_> {
     /// Forgets queues without a place in the tree that a refresh does not list.
     pub(in crate::commit) fn drop_strays(&mut self, listed: &[QueueSettings]) {
         for slot in strays(self.state) {
-            let path = Arc::clone(&self.state.queues[slot].settings.path);
+            let path = self.state.queues[slot].settings.path.clone();
             if listed.iter().all(|queue| queue.path != path) {
                 self.state.queues[slot].stray = false;
                 self.registry.remove_queue(&path, slot);

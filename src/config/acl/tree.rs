@@ -1,19 +1,19 @@
 //! The access lists of queues.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::caller::Caller;
 use super::permission::QueuePermission;
 use super::template;
 use crate::config::source::PropertySource;
+use crate::id::QueuePath;
 use crate::queue::{PriorityAccess, QueueAccess, QueueSettings};
 
 /// The access lists of all queues, by full path.
 // As ConfiguredYarnAuthorizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessTree {
-    lists: BTreeMap<Arc<str>, QueueAccess>,
+    lists: BTreeMap<QueuePath, QueueAccess>,
 }
 
 impl AccessTree {
@@ -21,7 +21,7 @@ impl AccessTree {
     #[must_use]
     pub fn of<'a>(queues: impl IntoIterator<Item = &'a QueueSettings>) -> Self {
         let lists = queues.into_iter();
-        let lists = lists.map(|queue| (Arc::clone(&queue.path), queue.access.clone()));
+        let lists = lists.map(|queue| (queue.path.clone(), queue.access.clone()));
         Self {
             lists: lists.collect(),
         }
@@ -29,7 +29,7 @@ impl AccessTree {
 
     /// Adds the lists of a queue that a submission created. Only lists that the configuration has
     /// for the path itself count; those of templates do not become lists of the queue.
-    pub fn add(&mut self, path: Arc<str>, access: QueueAccess) {
+    pub fn add(&mut self, path: QueuePath, access: QueueAccess) {
         self.lists.insert(path, access);
     }
 

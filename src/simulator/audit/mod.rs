@@ -46,7 +46,7 @@ use crate::api::{
     ApplicationId, AskCall, AskReply, ContainerId, Event, MAX_TYPES, NodeName, NodeSpec,
     ResourceVector,
 };
-use crate::id::{Map, Set};
+use crate::id::{Map, QueuePath, Set};
 use crate::simulator::statistics::Numbered;
 
 /// Findings that are kept as text; further ones are only counted.
@@ -69,7 +69,7 @@ pub struct AuditBooks {
     apps: Map<ApplicationId, AppEntry>,
     gangs: AuditedGangs,
     /// Every queue, leaves and parents.
-    queues: Numbered<Arc<str>, AuditedQueue>,
+    queues: Numbered<QueuePath, AuditedQueue>,
     names: Numbered<Arc<str>, ()>,
     /// Use by queue and user.
     users: Map<(usize, usize), ResourceVector>,

@@ -1,16 +1,15 @@
 //! What the driver counts by leaf queue.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::record::Waits;
-use crate::id::Set;
+use crate::id::{QueuePath, Set};
 use crate::simulator::statistics::{Numbered, Tally};
 
 /// The leaf queues that jobs were placed in, by number.
 #[derive(Debug, Default)]
 pub(super) struct LeafQueues {
-    leaves: Numbered<Arc<str>, LeafQueue>,
+    leaves: Numbered<QueuePath, LeafQueue>,
     waiting: u64,
 }
 
@@ -25,9 +24,9 @@ struct LeafQueue {
 
 impl LeafQueues {
     /// The number of a leaf.
-    pub(super) fn number(&mut self, path: &Arc<str>) -> usize {
+    pub(super) fn number(&mut self, path: &QueuePath) -> usize {
         let known = self.leaves.find(path);
-        known.unwrap_or_else(|| self.leaves.add(Arc::clone(path), LeafQueue::default()))
+        known.unwrap_or_else(|| self.leaves.add(path.clone(), LeafQueue::default()))
     }
 
     /// Containers asked for and not placed, in all queues.

@@ -1,9 +1,7 @@
 //! An application that runs in the simulation: its stages, what it still wants, what it holds.
 
-use std::sync::Arc;
-
 use crate::api::{Ask, AskCall, ContainerId, GangAsk};
-use crate::id::Map;
+use crate::id::{Map, QueuePath};
 use crate::simulator::workload::Job;
 
 /// The place that stands for anywhere.
@@ -15,7 +13,7 @@ pub(super) struct RunningJob {
     pub(super) job: Job,
     pub(super) submitted_ms: u64,
     /// Leaf queue it was placed in.
-    pub(super) queue: Arc<str>,
+    pub(super) queue: QueuePath,
     /// Its number.
     pub(super) leaf: usize,
     /// Container of its master, once there is one.
@@ -69,7 +67,7 @@ struct Progress {
 
 impl RunningJob {
     /// A job that was placed in a leaf with a number.
-    pub(super) fn new(job: Job, submitted_ms: u64, (leaf, queue): (usize, Arc<str>)) -> Self {
+    pub(super) fn new(job: Job, submitted_ms: u64, (leaf, queue): (usize, QueuePath)) -> Self {
         Self {
             groups: vec![Progress::default(); job.tasks.len()],
             undone: job.tasks.iter().filter(|group| group.count > 0).count(),
