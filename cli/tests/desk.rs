@@ -193,10 +193,12 @@ fn normal(name: &str, value: &str) -> String {
 fn conversions_hold_everything_that_fs2cs_writes() {
     let at = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fs2cs");
     let file = |name: &str| at.join(name).to_str().unwrap().to_owned();
-    let cases: [(&str, &str, &[&str]); 3] = [
+    let cases: [(&str, &str, &[&str]); 5] = [
         ("drf.xml", "drf.json", &[]),
         ("plain.xml", "plain.json", &[]),
         ("plain.xml", "plain-percentages.json", &["--percentages"]),
+        ("odd.xml", "odd.json", &[]),
+        ("odd.xml", "odd-percentages.json", &["--percentages"]),
     ];
     for (fair, recorded, more) in cases {
         let (fair, site) = (file(fair), file("yarn-site.xml"));

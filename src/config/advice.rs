@@ -8,7 +8,7 @@ use crate::queue::{
 };
 use crate::resource::ResourceVector;
 
-use super::diagnostic::{Diagnostic, clip};
+use super::diagnostic::{Diagnostic, clip, clip_key};
 use super::effects;
 use super::key_table::{KeyScope, has};
 use super::keys;
@@ -253,7 +253,7 @@ impl Advice<'_> {
             };
             if written && unset {
                 let text = clip(self.properties.raw(key).unwrap_or_default());
-                let message = format!("`{text}` counts as unset, in `{}`", clip(key));
+                let message = format!("`{text}` counts as unset, in `{}`", clip_key(key));
                 self.warn("W_CAPACITY_UNSET", key, message, "");
             }
         }
@@ -349,7 +349,7 @@ impl Advice<'_> {
         }
     }
 
-    /// Leaves of one name, which differ in their paths alone.
+    /// Leaves of one name, which differ in their paths alone: one hint for all names.
     fn namesakes(&mut self) {
         let mut by_name: BTreeMap<&str, Vec<&QueueSettings>> = BTreeMap::new();
         for queue in &self.settings.queues {
@@ -357,29 +357,37 @@ impl Advice<'_> {
                 by_name.entry(queue.name()).or_default().push(queue);
             }
         }
-        for (name, leaves) in by_name {
-            let [first, second, rest @ ..] = leaves.as_slice() else {
-                continue;
-            };
-            let more = match rest.len() {
-                0 => String::new(),
-                n => format!(" and {n} more"),
-            };
-            let (one, other) = (clip(&first.path), clip(&second.path));
-            let message = format!(
-                "several leaves are called `{}`: {one}, {other}{more}",
-                clip(name)
-            );
-            let parent = second
-                .path
-                .rsplit_once('.')
-                .map_or("root", |(above, _)| above);
-            let span = self.properties.span(&format!("{PREFIX}{parent}.queues"));
-            let finding = Diagnostic::new("H_QUEUE_NAMESAKE", Severity::Hint, message)
-                .at(span)
-                .help("submit to such a queue by its full path; the name alone is refused");
-            self.push(finding);
-        }
+        by_name.retain(|_, leaves| leaves.len() > 1);
+        let names = by_name.len();
+        let named = by_name.first_key_value();
+        let Some((name, [first, second, rest @ ..])) =
+            named.map(|(name, leaves)| (*name, leaves.as_slice()))
+        else {
+            return;
+        };
+        let more = match rest.len() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let others = match names - 1 {
+            0 => String::new(),
+            1 => "; so it is with 1 more name".to_owned(),
+            n => format!("; so it is with {n} more names"),
+        };
+        let (one, other) = (clip(&first.path), clip(&second.path));
+        let message = format!(
+            "several leaves are called `{}`: {one}, {other}{more}{others}",
+            clip(name)
+        );
+        let parent = second
+            .path
+            .rsplit_once('.')
+            .map_or("root", |(above, _)| above);
+        let span = self.properties.span(&format!("{PREFIX}{parent}.queues"));
+        let finding = Diagnostic::new("H_QUEUE_NAMESAKE", Severity::Hint, message)
+            .at(span)
+            .help("submit to such a queue by its full path; the name alone is refused");
+        self.push(finding);
     }
 }
 
@@ -399,7 +407,7 @@ fn foreign(key: &str, site: bool) -> Option<Diagnostic> {
         let odd = odd.map_or(String::new(), |c| {
             format!(": it holds U+{:04X}", u32::from(c))
         });
-        let message = format!("`{}` is not a key of the scheduler{odd}", clip(key));
+        let message = format!("`{}` is not a key of the scheduler{odd}", clip_key(key));
         return Some(Diagnostic::warning("W_KEY_SPACE", message));
     }
     if let Some(near) = keys::nearest_site(key) {

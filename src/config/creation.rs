@@ -6,7 +6,7 @@ use crate::queue::{
     Accessible, Amounts, CreationScheme, CreationSettings, LegacyCapacity, QueueKind, QueueSettings,
 };
 
-use super::diagnostic::clip;
+use super::diagnostic::{clip, clip_key};
 use super::prefix::PREFIX;
 use super::queue::QueueContext;
 use super::scheduler;
@@ -23,7 +23,7 @@ impl QueueContext<'_> {
             if let Some(class) = self.look.text(&policy)
                 && class != known
             {
-                let message = format!("no management policy `{}`", clip(&class));
+                let message = format!("no management policy `{}`", clip_key(&class));
                 self.look.fail("management_policy", &policy, message);
             }
             // The original reads the capacities of the template when it makes the parent.

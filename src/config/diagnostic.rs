@@ -229,6 +229,11 @@ pub(super) fn clip(text: &str) -> String {
     cut(text, 64)
 }
 
+/// A key or a class for a message: at most 160 characters, since its end tells it from others.
+pub(super) fn clip_key(text: &str) -> String {
+    cut(text, 160)
+}
+
 /// The message of a library, which may repeat a part of the input: at most 240 characters.
 pub(super) fn clip_message(text: &str) -> String {
     cut(text, 240)

@@ -3,7 +3,7 @@
 use crate::queue::{ChildOrder, QueueSettings};
 use crate::rescheduler::{IntraQueueOrder, IntraQueueSettings, QueuePrioritySettings, Settings};
 
-use super::diagnostic::{Diagnostic, clip};
+use super::diagnostic::{Diagnostic, clip, clip_key};
 use super::number;
 use super::properties::Look;
 use super::scheduler::key;
@@ -97,14 +97,17 @@ impl KeyReader<'_> {
                 && !OTHERS.iter().any(|other| policy.ends_with(other))
             {
                 // A class of the reference's own packages that it does not have: it does not start.
-                let message = format!("no monitor policy `{}`", clip(policy));
+                let message = format!("no monitor policy `{}`", clip_key(policy));
                 self.refuse(POLICIES, message, &format!("did you mean `{POLICY}`?"));
             } else if !policy.is_empty() {
-                let message = format!("no monitor policy `{}`; it does not run", clip(policy));
+                let message = format!(
+                    "the monitor policy `{}` does not run here",
+                    clip_key(policy)
+                );
                 self.warn(
                     POLICIES,
                     message,
-                    "the only policy is `ProportionalCapacityPreemptionPolicy`",
+                    "the only policy that runs is `ProportionalCapacityPreemptionPolicy`",
                 );
             }
         }
@@ -185,7 +188,7 @@ impl KeyReader<'_> {
             if self.look.flag(MONITOR, false) {
                 self.look.no_number(key, &text);
             } else {
-                let message = format!("`{}` is not a number, in `{}`", clip(&text), clip(key));
+                let message = format!("`{}` is not a number, in `{}`", clip(&text), clip_key(key));
                 self.warn(key, message, "nothing reads it while preemption is off");
             }
             default

@@ -8,7 +8,7 @@ mod numbers;
 
 use crate::id::Map;
 
-use super::diagnostic::{Diagnostic, Span, clip};
+use super::diagnostic::{Diagnostic, Span, clip, clip_key};
 use super::document::Document;
 use super::keys;
 use super::number;
@@ -121,7 +121,7 @@ impl Layers {
             let key: Arc<str> = property.name.as_str().into();
             if let Some(value) = &property.value {
                 if let Some(final_span) = self.finals.get(&key) {
-                    let text = format!("`{}` is final; this value has no effect", clip(&key));
+                    let text = format!("`{}` is final; this value has no effect", clip_key(&key));
                     let finding = Diagnostic::warning("W_FINAL", text)
                         .at(place(&property.value_span))
                         .also(final_span.clone(), "declared final here");
@@ -140,7 +140,7 @@ impl Layers {
                 };
                 self.put(Arc::clone(&key), entry, site);
             } else if !keys::may_be_empty(&key) {
-                let text = format!("`{}` has no value and counts as unset", clip(&key));
+                let text = format!("`{}` has no value and counts as unset", clip_key(&key));
                 let finding = Diagnostic::warning("W_VALUE_EMPTY", text);
                 self.findings.push(finding.at(place(&property.name_span)));
             }
@@ -174,7 +174,7 @@ impl Layers {
 
 /// A property that stands twice in one file. With one value it does no harm.
 fn twice(key: &str, same: bool) -> Diagnostic {
-    let key = clip(key);
+    let key = clip_key(key);
     if same {
         let text = format!("`{key}` stands twice, with the same value");
         return Diagnostic::new("H_KEY_TWICE", Severity::Hint, text);
@@ -413,7 +413,7 @@ impl<'a> Look<'a> {
                 let message = format!(
                     "`{}` of `{}` still has variables after {ROUNDS} replacements",
                     clip(&raw),
-                    clip(key)
+                    clip_key(key)
                 );
                 self.fail("substitution_cycle", key, message);
                 None

@@ -9,7 +9,7 @@ use crate::queue::{
 use crate::resource::{MAX_VALUE, ResourceVector, share};
 
 use super::amount::{self, NoNumber};
-use super::diagnostic::{Diagnostic, clip};
+use super::diagnostic::{Diagnostic, clip, clip_key};
 use super::number;
 use super::prefix::PREFIX;
 use super::queue::{LABELS, Numbers, QueueContext, Read};
@@ -252,7 +252,7 @@ impl QueueContext<'_> {
     }
 
     fn out_of_range(&self, key: &str, text: &str, range: &str) {
-        let message = format!("`{}` is out of range, in `{}`", clip(text), clip(key));
+        let message = format!("`{}` is out of range, in `{}`", clip(text), clip_key(key));
         let finding = Diagnostic::error("capacity_out_of_range", message)
             .at(self.look.properties().span(key))
             .help(format!("allowed: {range}"));
@@ -269,7 +269,7 @@ impl QueueContext<'_> {
         if !fits {
             let message = format!(
                 "an amount of `{}` is not within 0 and {MAX_VALUE}",
-                clip(key)
+                clip_key(key)
             );
             self.look.fail("E_RANGE", key, message);
         }
@@ -279,7 +279,7 @@ impl QueueContext<'_> {
     /// Notes that a value is `NaN`.
     fn is_nan(&self, key: &str, text: &str, value: f32) -> bool {
         if value.is_nan() {
-            let message = format!("`{}` is no capacity, in `{}`", clip(text), clip(key));
+            let message = format!("`{}` is no capacity, in `{}`", clip(text), clip_key(key));
             self.look.fail("E_NAN", key, message);
         }
         value.is_nan()

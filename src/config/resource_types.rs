@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::resource::{MAX_TYPES, MAX_VALUE, ResourceUnit, ResourceVector, VCORES};
 
-use super::diagnostic::{Diagnostic, clip};
+use super::diagnostic::{Diagnostic, clip, clip_key};
 use super::number;
 use super::properties::Look;
 
@@ -275,7 +275,7 @@ fn sound_bound(look: &Look<'_>, key: &str, value: i64) -> i64 {
     if (0..=most).contains(&value) {
         return value;
     }
-    let message = format!("`{}` is {value}, not within 0 and {most}", clip(key));
+    let message = format!("`{}` is {value}, not within 0 and {most}", clip_key(key));
     look.fail("E_RANGE", key, message);
     value.clamp(0, most)
 }

@@ -8,7 +8,7 @@ use crate::queue::{
 };
 use crate::resource::Calculator;
 
-use super::diagnostic::{Diagnostic, clip};
+use super::diagnostic::{Diagnostic, clip, clip_key};
 use super::number;
 use super::opportunistic::opportunistic;
 use super::prefix::PREFIX;
@@ -233,7 +233,7 @@ pub(super) fn node_policy(class: &str) -> Option<NodePolicy> {
 }
 
 pub(super) fn unknown_node_policy(properties: &Properties, key: &str, class: &str) -> Diagnostic {
-    let message = format!("no node lookup policy `{}`", clip(class));
+    let message = format!("no node lookup policy `{}`", clip_key(class));
     Diagnostic::error("multi_node_policy", message)
         .at(properties.span(key))
         .help(format!(

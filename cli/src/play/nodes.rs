@@ -50,6 +50,10 @@ pub(crate) fn node_source(text: &str) -> Result<NodeSource, String> {
     let path = Path::new(text);
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 || text.as_bytes().get(digits) != Some(&b'x') || path.exists() {
+        // A path seldom has a comma, a description always.
+        if text.contains(',') && !path.exists() {
+            return Err("no file, and no nodes such as 100x64GiB,32vcores".to_owned());
+        }
         return Ok(NodeSource::File(path.to_owned()));
     }
     let mut nodes = EqualNodes {
@@ -65,12 +69,26 @@ pub(crate) fn node_source(text: &str) -> Result<NodeSource, String> {
         nodes.add(part.trim())?;
     }
     if nodes.memory_mib == 0 || nodes.vcores == 0 {
-        return Err("memory and vcores are needed, as in 100x64GiB,32vcores".to_owned());
+        return Err(nodes.lacking());
     }
     Ok(NodeSource::Equal(nodes))
 }
 
 impl EqualNodes {
+    /// What is missing of a node, and which parts count as something else.
+    fn lacking(&self) -> String {
+        let missing = match (self.memory_mib, self.vcores) {
+            (0, 0) => "memory and vcores are missing",
+            (0, _) => "memory is missing",
+            _ => "vcores are missing",
+        };
+        let others = self.others.iter().map(|(name, amount)| {
+            format!("; `{amount}{name}` counts as the resource type `{name}`")
+        });
+        let others: String = others.collect();
+        format!("{missing}, as in 100x64GiB,32vcores{others}")
+    }
+
     fn add(&mut self, part: &str) -> Result<(), String> {
         if let Some(label) = part.strip_prefix("label=") {
             if label.is_empty() {
@@ -92,15 +110,17 @@ impl EqualNodes {
         };
         let amount: i64 = part[..digits].parse().map_err(|_| bad())?;
         let mib = |factor: i64| amount.checked_mul(factor).ok_or_else(bad);
-        let known = match unit {
-            "MiB" | "MB" | "M" => std::mem::replace(&mut self.memory_mib, amount),
-            "GiB" | "GB" | "G" => std::mem::replace(&mut self.memory_mib, mib(1024)?),
-            "TiB" | "TB" | "T" => std::mem::replace(&mut self.memory_mib, mib(1024 * 1024)?),
-            "vcores" | "vcore" | "cores" => std::mem::replace(&mut self.vcores, amount),
+        let known = match &*unit.to_ascii_lowercase() {
+            "mib" | "mb" | "mi" | "m" => std::mem::replace(&mut self.memory_mib, amount),
+            "gib" | "gb" | "gi" | "g" => std::mem::replace(&mut self.memory_mib, mib(1024)?),
+            "tib" | "tb" | "ti" | "t" => std::mem::replace(&mut self.memory_mib, mib(1024 * 1024)?),
+            "vcores" | "vcore" | "cores" | "core" | "cpus" | "cpu" => {
+                std::mem::replace(&mut self.vcores, amount)
+            }
             "gpu" | "gpus" => self.add_other("yarn.io/gpu", amount),
             // A fraction such as `1.5gpu` is no whole number of a type.
-            other if other.starts_with(|c: char| c.is_ascii_alphabetic()) => {
-                self.add_other(other, amount)
+            _ if unit.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                self.add_other(unit, amount)
             }
             _ => return Err(bad()),
         };
@@ -231,6 +251,33 @@ mod tests {
         assert_eq!(nodes.types().offered, ["yarn.io/gpu"]);
         let file = NodeSource::File(PathBuf::from("nodes.csv"));
         assert_eq!(node_source("nodes.csv"), Ok(file));
+    }
+
+    #[test]
+    fn units_have_several_spellings() {
+        let described = node_source("100x64GiB,32vcores").unwrap();
+        let sizes = |source: &NodeSource| match source {
+            NodeSource::Equal(nodes) => (nodes.count, nodes.memory_mib, nodes.vcores),
+            NodeSource::File(_) => panic!("it describes nodes"),
+        };
+        for other in ["100x64Gi,32cpu", "100x64gib,32VCORES", "100x65536mi,32core"] {
+            let other = node_source(other).unwrap();
+            assert_eq!(sizes(&other), sizes(&described));
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_what_was_read_otherwise() {
+        for (text, part) in [
+            ("3x64GiB,32v", "vcores are missing"),
+            ("3x64GiB,32v", "`32v` counts as the resource type `v`"),
+            ("3x32vcores", "memory is missing"),
+            ("3 x 64GiB, 32 vcores", "no file, and no nodes such as"),
+            ("64GiB,32vcores", "no file, and no nodes such as"),
+        ] {
+            let error = node_source(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
     }
 
     #[test]

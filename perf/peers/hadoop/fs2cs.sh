@@ -42,8 +42,10 @@ record() {
 record drf drf.xml
 record plain plain.xml
 record plain-percentages plain.xml --percentage
+record odd odd.xml
+record odd-percentages odd.xml --percentage
 
-for name in drf plain plain-percentages; do
+for name in drf plain plain-percentages odd odd-percentages; do
   if [ "${1-}" = --check ]; then
     diff -u "$cases/$name.json" "$out/$name.json"
   else

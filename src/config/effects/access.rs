@@ -4,7 +4,7 @@ use crate::queue::{AccessList, QueueSettings};
 
 use super::{Effects, key};
 use crate::config::access::access_list;
-use crate::config::diagnostic::{Diagnostic, clip};
+use crate::config::diagnostic::{Diagnostic, clip, clip_key};
 use crate::config::prefix::PREFIX;
 
 const SUBMIT: &str = "acl_submit_applications";
@@ -85,7 +85,7 @@ impl<'a> Effects<'a> {
             .collect();
         let message = format!(
             "`{}`: access is not checked, since `{ENABLED}` is not true",
-            clip(keys.first()?)
+            clip_key(keys.first()?)
         );
         let help = format!("set `{ENABLED}` to true in yarn-site.xml");
         Some(self.at_all("W_ACL_OFF", &keys, message, help))

@@ -6,7 +6,7 @@ use crate::queue::{
 };
 
 use super::{Effects, key};
-use crate::config::diagnostic::{Diagnostic, clip};
+use crate::config::diagnostic::{Diagnostic, clip, clip_key};
 use crate::config::keys::CREATION_V2;
 use crate::config::prefix::PREFIX;
 
@@ -61,7 +61,7 @@ impl Effects<'_> {
                     clip(&found),
                     clip(&queue.path)
                 );
-                let switch = clip(&key(&queue.path, switch));
+                let switch = clip_key(&key(&queue.path, switch));
                 let help = format!("set `{switch}` to true, or remove the template");
                 Some(self.warning("W_KEY_NO_EFFECT", &found, message, help))
             })

@@ -1,7 +1,7 @@
 //! Sites whose scheduler reads no `capacity-scheduler.xml`, or only once.
 
 use super::Effects;
-use crate::config::diagnostic::{Diagnostic, clip};
+use crate::config::diagnostic::{Diagnostic, clip, clip_key};
 
 const SCHEDULER: &str = "yarn.resourcemanager.scheduler.class";
 const OURS: &str =
@@ -38,7 +38,7 @@ impl Effects<'_> {
             }
             let near = PARTS.iter().find(|known| is_near(known, part));
             return (!PARTS.contains(&part)).then(|| {
-                let message = format!("no key `{}`", clip(key));
+                let message = format!("no key `{}`", clip_key(key));
                 let start = &key[..key.len() - part.len()];
                 let help = near.map_or_else(
                     || format!("the parts of a type are `{}`", PARTS.join("`, `")),
@@ -58,7 +58,7 @@ impl Effects<'_> {
         }
         let message = format!(
             "`{}` has no effect: there is no such resource type",
-            clip(key)
+            clip_key(key)
         );
         let help = match name {
             "memory" => format!("did you mean `{TYPES}memory-mb.{part}`?"),
@@ -74,7 +74,10 @@ impl Effects<'_> {
             .iter()
             .any(|name| key[TYPES.len()..].starts_with(name));
         (fixed && matches!(part, "units" | "type" | "tags")).then(|| {
-            let message = format!("`{}` has no effect: the type has a fixed one", clip(key));
+            let message = format!(
+                "`{}` has no effect: the type has a fixed one",
+                clip_key(key)
+            );
             let help = "remove the key".to_owned();
             self.warning("W_KEY_NO_EFFECT", key, message, help)
         })
@@ -90,7 +93,7 @@ impl Effects<'_> {
         {
             let message = format!(
                 "the site runs `{}`, which does not read this file",
-                clip(&class)
+                clip_key(&class)
             );
             let help = format!("set `{SCHEDULER}` to `{OURS}`, or remove it");
             all.push(self.warning("W_OTHER_SCHEDULER", SCHEDULER, message, help));

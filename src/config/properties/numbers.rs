@@ -1,7 +1,7 @@
 //! Values that are numbers, and what is noted where one is none.
 
 use super::Look;
-use crate::config::diagnostic::{Diagnostic, clip};
+use crate::config::diagnostic::{Diagnostic, clip, clip_key};
 use crate::config::number;
 use crate::config::other_files::{RENDER, is_template};
 
@@ -30,7 +30,7 @@ impl Look<'_> {
     }
 
     fn no_number_of(&self, code: &'static str, key: &str, value: &str) {
-        let message = format!("`{}` is not a number, in `{}`", clip(value), clip(key));
+        let message = format!("`{}` is not a number, in `{}`", clip(value), clip_key(key));
         let mut finding = Diagnostic::error(code, message).at(self.base.span(key));
         if value.trim_end().ends_with('%') {
             finding = finding.help(without_sign(key));

@@ -12,6 +12,8 @@ use crate::output::Problem;
 
 /// Levels of queues that are followed.
 const DEEPEST: usize = 64;
+/// Package of the policies.
+const POLICIES: &str = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.policies.";
 
 /// One queue of the Fair Scheduler.
 #[derive(Debug)]
@@ -58,8 +60,7 @@ pub(super) fn convert(
         preemption: flag("yarn.scheduler.fair.preemption"),
         default_policy: top_text(top, "defaultQueueSchedulingPolicy")
             .or_else(|| top_text(top, "defaultQueueSchedulingMode"))
-            .unwrap_or_else(|| "fair".to_owned())
-            .to_ascii_lowercase(),
+            .map_or_else(|| "fair".to_owned(), |policy| policy_name(&policy)),
         out: Converted::default(),
     };
     all.run(top)?;
@@ -150,7 +151,8 @@ impl Allocations<'_> {
             queue.children.push(child);
         }
         let named = node.attribute("type").map(str::trim) == Some("parent");
-        queue.parent = named || !queue.children.is_empty();
+        let reservable = queue.values.contains_key("reservation");
+        queue.parent = named || reservable || !queue.children.is_empty();
         Ok(queue)
     }
 
@@ -169,8 +171,9 @@ impl Allocations<'_> {
         if let Some((_, value)) = queue.values.get("allowPreemptionFrom") {
             queue.preemptable &= value.eq_ignore_ascii_case("true");
         }
-        if let Some((_, policy)) = queue.values.get("schedulingPolicy") {
-            queue.policy = policy.to_ascii_lowercase();
+        let policy = ["schedulingPolicy", "schedulingMode"].map(|name| queue.values.get(name));
+        if let Some((_, policy)) = policy.into_iter().flatten().next() {
+            queue.policy = policy_name(policy);
         }
         Ok(())
     }
@@ -190,8 +193,11 @@ impl Allocations<'_> {
         let largest = self.own(queue, above)?;
         self.out.queue(path, "maximum-capacity", "100");
         self.capacities(queue);
-        if !queue.parent {
+        // With percentages a parent without children is a leaf, as it creates none.
+        if !queue.parent || (self.percentages && queue.children.is_empty()) {
             self.out.queue(path, "user-limit-factor", "-1");
+        }
+        if !queue.parent {
             self.order(queue, drf);
         }
         self.lost(queue);
@@ -332,6 +338,7 @@ impl Allocations<'_> {
                 | "aclAdministerApps"
                 | "maxContainerAllocation"
                 | "schedulingPolicy"
+                | "schedulingMode"
                 | "allowPreemptionFrom" => continue,
                 _ => "the element is not known",
             };
@@ -343,6 +350,18 @@ impl Allocations<'_> {
 
 fn uses_drf(queue: &FairQueue) -> bool {
     queue.policy == "drf" || queue.children.iter().any(uses_drf)
+}
+
+/// The short name of a policy, which a file may also name by its class.
+// As SchedulingPolicy.parse.
+fn policy_name(text: &str) -> String {
+    let class = text.strip_prefix(POLICIES);
+    match class {
+        Some("FairSharePolicy") => "fair".to_owned(),
+        Some("FifoPolicy") => "fifo".to_owned(),
+        Some("DominantResourceFairnessPolicy") => "drf".to_owned(),
+        _ => text.to_ascii_lowercase(),
+    }
 }
 
 fn weight(weight: f32) -> String {

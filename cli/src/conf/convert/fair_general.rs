@@ -17,6 +17,21 @@ const SCHEDULER: &str =
 const RM: &str = "org.apache.hadoop.yarn.server.resourcemanager.";
 const PREEMPTION: &str = "yarn.resourcemanager.monitor.capacity.preemption.";
 
+/// Properties of the site below [`FAIR`] that are read, or that a conversion needs no longer.
+const READ: [&str; 11] = [
+    "allocation.file",
+    "allow-undeclared-pools",
+    "assignmultiple",
+    "continuous-scheduling-enabled",
+    "continuous-scheduling-sleep-ms",
+    "max.assign",
+    "preemption",
+    "sizebasedweight",
+    "user-as-default-queue",
+    "waitTimeBeforeKill",
+    "waitTimeBeforeNextStarvationCheck",
+];
+
 /// What the properties of the whole scheduler follow from.
 pub(super) struct General<'a> {
     pub(super) site: &'a BTreeMap<String, String>,
@@ -61,9 +76,29 @@ impl General<'_> {
             let pause = self.get("continuous-scheduling-sleep-ms", "5");
             out.set("schedule-asynchronously.scheduling-interval-ms", pause);
         }
+        self.lost(out);
         if !self.percentages {
             // Created queues go as fast as the Fair Scheduler removes them.
             out.set("auto-queue-creation-v2.queue-expiration-time", "10");
+        }
+    }
+
+    /// Lists the properties of the site that nothing is made of.
+    fn lost(&self, out: &mut Converted) {
+        for (key, value) in self.site {
+            let why = match key.strip_prefix(FAIR) {
+                Some(name) if READ.contains(&name) => continue,
+                // `yarn fs2cs` takes the share of the nodes for a number of opportunities.
+                Some("locality.threshold.node" | "locality.threshold.rack") => {
+                    "delays for locality count missed opportunities, not shares of the nodes"
+                }
+                Some(_) => "the property has no counterpart",
+                None if key.contains("increment-allocation") => {
+                    "amounts are rounded up to the smallest allocation alone"
+                }
+                None => continue,
+            };
+            out.lose("yarn-site.xml", format!("{key} {value}"), why);
         }
     }
 
@@ -124,7 +159,7 @@ pub(super) fn defaults(top: Node<'_, '_>, file: &str, out: &mut Converted) -> Re
     Ok(())
 }
 
-/// Why a default has no counterpart.
+/// Why an element outside the queues has no counterpart.
 fn lost(name: &str) -> Option<&'static str> {
     match name {
         "queueMaxResourcesDefault" => Some("a maximum by default has no counterpart"),
@@ -137,6 +172,15 @@ fn lost(name: &str) -> Option<&'static str> {
         "reservation-agent" | "reservation-policy" | "reservation-planner" => {
             Some("the reservation system is configured otherwise")
         }
-        _ => None,
+        "queue"
+        | "pool"
+        | "user"
+        | "userMaxAppsDefault"
+        | "queueMaxAppsDefault"
+        | "queueMaxAMShareDefault"
+        | "defaultQueueSchedulingPolicy"
+        | "defaultQueueSchedulingMode"
+        | "queuePlacementPolicy" => None,
+        _ => Some("the element is not known"),
     }
 }

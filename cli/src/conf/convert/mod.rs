@@ -69,6 +69,14 @@ struct Lost {
     why: &'static str,
 }
 
+impl Lost {
+    /// What losses of one kind have in common: the first word, and the reason.
+    fn kind(&self) -> (&str, &'static str) {
+        let name = self.what.split_whitespace().next();
+        (name.unwrap_or_default(), self.why)
+    }
+}
+
 /// What a conversion gives.
 #[derive(Debug, Default)]
 struct Converted {
@@ -146,16 +154,18 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         put(&format!("{:#}\n", converted.to_json(&report)));
     } else if args.out.is_none() {
         put(&document(&converted.scheduler));
+        if !converted.site.is_empty() {
+            let names: Vec<&str> = converted.site.keys().map(String::as_str).collect();
+            let names = names.join(", ");
+            note(format_args!(
+                "--out also writes a yarn-site.xml with {names}"
+            ));
+        }
     }
     if let Some(folder) = &args.out {
         write(folder, &converted, &report, args)?;
     }
-    for one in &converted.lost {
-        note(format_args!(
-            "not kept: {}: {}: {}",
-            one.place, one.what, one.why
-        ));
-    }
+    tell(&converted.lost);
     if report.refuses(false) {
         let first = report.first_error().map(ToString::to_string);
         note(format_args!(
@@ -165,6 +175,30 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(PROBLEM));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lines about losses of one kind that are shown.
+const SHOWN: usize = 5;
+
+/// Says what was lost; the first ones of each kind, and how many more there are.
+fn tell(lost: &[Lost]) {
+    let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for one in lost {
+        let count = seen.entry(one.kind()).or_default();
+        *count += 1;
+        if *count <= SHOWN {
+            let Lost { place, what, why } = one;
+            note(format_args!("not kept: {place}: {what}: {why}"));
+        }
+    }
+    for ((name, why), count) in seen {
+        if count > SHOWN {
+            let more = count - SHOWN;
+            note(format_args!(
+                "not kept: {name} at {more} more places: {why}; --json and conversion.json name them"
+            ));
+        }
+    }
 }
 
 fn by_ending(path: &Path) -> OtherScheduler {

@@ -120,6 +120,12 @@ struct PlacementRule {
     filter: Option<serde_yaml_ng::Value>,
 }
 
+impl PlacementRule {
+    fn creates(&self) -> bool {
+        self.create || self.parent.as_ref().is_some_and(|above| above.creates())
+    }
+}
+
 /// Converts a file; the first partition is taken.
 pub(super) fn convert(text: &str, name: &str) -> Result<Converted> {
     let config: Config = serde_yaml_ng::from_str(text)
@@ -137,7 +143,11 @@ pub(super) fn convert(text: &str, name: &str) -> Result<Converted> {
         );
     }
     partition::properties(&first.name, &first.others, &mut out);
-    let root = root(first.queues);
+    let mut root = root(first.queues);
+    inherit(&mut root);
+    if first.placementrules.iter().any(PlacementRule::creates) {
+        create_below_parents(&mut root);
+    }
     queue(&root, "root", false, 0, name, &mut out)?;
     if root.submitacl.is_none() {
         out.queue("root", "acl_submit_applications", " ");
@@ -158,6 +168,33 @@ fn root(queues: Vec<Queue>) -> Queue {
     let mut root = roots.pop().unwrap_or_default();
     root.queues.extend(below);
     root
+}
+
+const ORDER: &str = "application.sort.policy";
+
+/// A queue without an order of applications has that of its parent, and so have those that a template makes.
+// As Queue.mergeProperties.
+fn inherit(queue: &mut Queue) {
+    let Some(order) = queue.properties.get(ORDER).cloned() else {
+        return queue.queues.iter_mut().for_each(inherit);
+    };
+    let own = |properties: &mut BTreeMap<String, String>| {
+        let known = properties.entry(ORDER.to_owned());
+        known.or_insert_with(|| order.clone());
+    };
+    if let Some(template) = &mut queue.childtemplate {
+        own(&mut template.properties);
+    }
+    for child in &mut queue.queues {
+        own(&mut child.properties);
+        inherit(child);
+    }
+}
+
+/// Rules that create queues do so below every parent.
+fn create_below_parents(queue: &mut Queue) {
+    queue.parent |= !queue.queues.is_empty();
+    queue.queues.iter_mut().for_each(create_below_parents);
 }
 
 fn queue(
@@ -312,14 +349,10 @@ fn properties(
 ) {
     for (name, value) in properties {
         let why = match (name.as_str(), value.trim()) {
-            ("application.sort.policy", "fifo") if leaf => {
-                out.queue(path, "ordering-policy", "fifo");
-                continue;
-            }
-            ("application.sort.policy", "fair") => {
-                if leaf {
-                    out.queue(path, "ordering-policy", "fair");
-                }
+            // The leaves below have inherited it.
+            (ORDER, _) if !leaf => continue,
+            (ORDER, order @ ("fifo" | "fair")) => {
+                out.queue(path, "ordering-policy", order);
                 continue;
             }
             ("priority.offset", value) if ordered && value.parse::<i32>().is_ok() => {
@@ -333,7 +366,7 @@ fn properties(
             ("priority.policy" | "preemption.policy", "default") => continue,
             ("preemption.policy" | "priority.policy", _) => "a queue is no fence here",
             ("preemption.delay", _) => "preemption has one wait for the whole cluster",
-            ("application.sort.policy", _) => "there is no such order; fifo holds",
+            (ORDER, _) => "there is no such order; fifo holds",
             _ => "there is no counterpart",
         };
         out.lose(path, format!("{name} {value}"), why);
@@ -355,7 +388,7 @@ fn template(queue: &Queue, path: &str, out: &mut Converted) {
     }
     for (name, value) in &template.properties {
         match (name.as_str(), value.trim()) {
-            ("application.sort.policy", order @ ("fifo" | "fair")) => {
+            (ORDER, order @ ("fifo" | "fair")) => {
                 out.queue(path, &format!("{inside}ordering-policy"), order);
             }
             _ => out.lose(
@@ -502,6 +535,36 @@ partitions:
         assert_eq!(lost, ["preemption.delay 30s", "tag"]);
         let monitor = "yarn.resourcemanager.scheduler.monitor.enable";
         assert_eq!(out.site.get(monitor).map(String::as_str), Some("true"));
+        let report = capsched::config::check(&out.sources(), &capsched::config::Options::default());
+        assert!(!report.refuses(false), "{report}");
+    }
+
+    #[test]
+    fn orders_are_inherited_and_rules_that_create_do_so_below_every_parent() {
+        let file = "
+partitions:
+  - name: default
+    placementrules: [{name: fixed, value: root.org, create: true}]
+    queues:
+      - name: root
+        queues:
+          - name: prod
+            properties: {application.sort.policy: fair}
+            queues:
+              - name: api
+              - name: batch
+                properties: {application.sort.policy: fifo}
+";
+        let out = convert(file, "queues.yaml").unwrap();
+        for (name, value) in [
+            ("root.prod.api.ordering-policy", "fair"),
+            ("root.prod.batch.ordering-policy", "fifo"),
+            ("root.auto-queue-creation-v2.enabled", "true"),
+            ("root.prod.auto-queue-creation-v2.enabled", "true"),
+        ] {
+            assert_eq!(value_of(&out, name).as_deref(), Some(value), "{name}");
+        }
+        assert!(out.lost.is_empty(), "{:?}", out.lost);
         let report = capsched::config::check(&out.sources(), &capsched::config::Options::default());
         assert!(!report.refuses(false), "{report}");
     }
