@@ -130,7 +130,11 @@ impl Stage<'_> {
         }
         let all: Vec<Result<Outcome>> = sides
             .par_iter()
-            .map(|side| self.one(side, &ProgressBar::hidden()))
+            .map(|side| {
+                let bar = ProgressBar::hidden();
+                bar.set_length(side.setting.trace.facts.jobs);
+                self.one(side, &bar)
+            })
             .collect();
         all.into_iter().collect()
     }

@@ -9,7 +9,7 @@ use clap::Parser;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::interrupt::MARKERS;
+use crate::interrupt::{INTERRUPTED, MARKERS};
 use crate::output::{Problem, note};
 use crate::play::{Cluster, NamedCosts, Row, Scene, Timing, Trace};
 use crate::{Cli, Command};
@@ -168,6 +168,28 @@ pub(crate) struct Recorded {
     pub(crate) about: Value,
 }
 
+/// The columns of a comparison for a message.
+fn columns_of(folder: &Path) -> String {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let runs = entries.filter(|entry| entry.path().join(MARKERS[0]).is_file());
+    let mut names: Vec<String> = runs
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort_unstable();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(": {}", names.join(", ")),
+    }
+}
+
+/// That a run did not come to its end, where its folder says so.
+fn interruption(folder: &Path) -> &'static str {
+    match folder.join(INTERRUPTED).is_file() {
+        true => ", since it was interrupted; play it again with --force",
+        false => "",
+    }
+}
+
 impl Recorded {
     /// Opens the folder of a run.
     pub(crate) fn open(path: &Path) -> Result<Self> {
@@ -175,19 +197,25 @@ impl Recorded {
         let path = std::path::absolute(path).with_context(|| shown.to_string())?;
         if path.join(MARKERS[1]).is_file() {
             let problem = format!(
-                "{shown} holds the columns of a comparison; name the folder of one of them"
+                "{shown} holds the columns of a comparison; name the folder of one of them{}",
+                columns_of(&path)
             );
             return Err(anyhow::Error::new(Problem(problem)));
         }
         let file = path.join(MARKERS[0]);
         let text = std::fs::read_to_string(&file).with_context(|| {
             format!(
-                "{shown} is no folder of a whole run: {} cannot be read",
+                "{shown} is no folder of a whole run{}: {} cannot be read",
+                interruption(&path),
                 file.display()
             )
         })?;
         let about: Value = serde_json::from_str(&text)
             .map_err(|error| Problem::json(&file.display().to_string(), 1, &error))?;
+        if about["capsched"].is_null() {
+            let problem = format!("{}: no document of a run", file.display());
+            return Err(anyhow::Error::new(Problem(problem)));
+        }
         Ok(Self { path, about })
     }
 

@@ -88,6 +88,8 @@ fn a_signal_leaves_a_folder_that_says_so() {
         let text = fs::read_to_string(out.join("interrupted.json")).unwrap();
         assert!(text.contains(&format!("SIG{name}")), "{text}");
         assert!(!out.join("run.json").exists());
+        let (code, _, err) = run(&["why", out.to_str().unwrap()]);
+        assert!(code == 2 && err.contains("it was interrupted"), "{err}");
         let again = ["replay", small.to_str().unwrap(), "--force", "--out"];
         printed(&[&again[..], &[out.to_str().unwrap()]].concat());
         assert!(out.join("run.json").exists() && !out.join("interrupted.json").exists());

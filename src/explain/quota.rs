@@ -105,6 +105,28 @@ fn maximum_setting(state: &State, partition: PartitionId) -> String {
     format!("accessible-node-labels.{label}.maximum-capacity")
 }
 
+/// The first queue of a path, from root on, that takes nothing more, and the headroom there; that of the leaf where
+/// none does. What the queues above leave to one is counted in whole smallest allocations, so that it may be less
+/// than the maximum of its own.
+fn first_stop(
+    state: &State,
+    path: &[QueueSlot],
+    partition: PartitionId,
+    held: &ResourceVector,
+) -> (Option<QueueSlot>, ResourceVector) {
+    let mut limits: Limits<MAX_TYPES> = Limits::new(state.total(partition));
+    let respect = Exclusivity::Respect;
+    for (index, &queue) in path.iter().enumerate() {
+        if !passes_maximum(state, queue, partition, &mut limits, held, respect) {
+            return (Some(queue), limits.headroom);
+        }
+        if let Some(&child) = path.get(index + 1) {
+            limits = child_limit(state, queue, child, partition, &mut limits, true);
+        }
+    }
+    (None, limits.headroom)
+}
+
 /// The queue above an application that leaves no room for one more container; nothing where only
 /// the whole cluster does.
 pub(super) fn of_queues(
@@ -117,24 +139,16 @@ pub(super) fn of_queues(
     let mut path: Vec<QueueSlot> = state.chain(app.leaf).collect();
     path.reverse();
     let held = given_up(state, app, partition);
-    let mut limits: Limits<MAX_TYPES> = Limits::new(state.total(partition));
-    let respect = Exclusivity::Respect;
-    let mut cluster_full = false;
-    for (index, &queue) in path.iter().enumerate() {
-        let passes = passes_maximum(state, queue, partition, &mut limits, &held, respect);
-        if !passes && queue != State::ROOT {
-            return at_maximum(holders, app.leaf, queue, partition, size);
-        }
-        if !passes {
-            cluster_full = true;
-            break;
-        }
-        if let Some(&child) = path.get(index + 1) {
-            limits = child_limit(state, queue, child, partition, &mut limits, true);
-        }
+    let (stopped, headroom) = first_stop(state, &path, partition, &held);
+    let cluster_full = stopped == Some(State::ROOT);
+    if let Some(queue) = stopped
+        && !cluster_full
+        && reaches_maximum(state, queue, partition, &held)
+    {
+        return at_maximum(holders, app.leaf, queue, partition, size);
     }
-    let room = limits.headroom + held;
-    if !cluster_full && state.calculator.fits_in(size, &room) {
+    let room = headroom + held;
+    if stopped.is_none() && state.calculator.fits_in(size, &room) {
         return None;
     }
     let is_full = |queue: QueueSlot| leaves_no_room(state, queue, partition, (&held, size));
@@ -199,6 +213,25 @@ fn given_up(state: &State, app: &App, partition: PartitionId) -> ResourceVector 
 fn has_maximum(state: &State, queue: QueueSlot, partition: PartitionId) -> bool {
     let limit = state.queues[queue].part(partition).limit.get();
     !state.calculator.fits_in(&state.total(partition), &limit)
+}
+
+/// Whether a queue uses as much as its own maximum, without what its application reserved.
+fn reaches_maximum(
+    state: &State,
+    queue: QueueSlot,
+    partition: PartitionId,
+    held: &ResourceVector,
+) -> bool {
+    let row = &state.queues[queue];
+    let part = row.part(partition);
+    let mut used = part.used.get() - *held;
+    if !row.is_leaf() {
+        used -= state.killable(queue, partition);
+    }
+    let order = state
+        .calculator
+        .compare(&state.cluster, &used, &part.limit.get());
+    order.is_ge()
 }
 
 /// Whether one more container exceeds the maximum of a queue, without what its application reserved.

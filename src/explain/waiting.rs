@@ -391,7 +391,7 @@ impl<'a> WaitExplainer<'a> {
             && let Some((setting, comes)) = proposes_reserved(settings)
         {
             let detail = format!(
-                "{open} nodes have room, but of {} reserved ones {comes} is refused",
+                "{open} nodes have room, but a reserved node that {comes} is proposed and refused; {} reserved",
                 offer.any_reserved
             );
             return Finding::new(Reason::NodesReserved, detail).by_setting(setting);
@@ -437,14 +437,19 @@ fn behind(position: &Position) -> Option<Finding> {
     if ahead == 0 {
         return None;
     }
-    let (reason, detail) = if position.higher > 0 {
-        let higher = position.higher;
-        let detail =
-            format!("{higher} applications of higher priority that ask come first in {queue}");
-        (Reason::LowerPriority, detail)
+    let (reason, count, of) = if position.higher > 0 {
+        (
+            Reason::LowerPriority,
+            position.higher,
+            " of higher priority",
+        )
     } else {
-        let detail = format!("{ahead} applications that ask come first in {queue}");
-        (Reason::BehindInOrder, detail)
+        (Reason::BehindInOrder, ahead, "")
+    };
+    let detail = if count == 1 {
+        format!("1 application{of} that asks comes first in {queue}")
+    } else {
+        format!("{count} applications{of} that ask come first in {queue}")
     };
     let evidence = Evidence {
         used: i64::try_from(position.place).ok(),
@@ -465,8 +470,8 @@ fn proposes_reserved(settings: &SchedulerSettings) -> Option<(&'static str, &'st
         settings.skip_reserved_nodes,
         settings.mends.reserved_last_node,
     ) {
-        (false, _) => Some((SKIP_RESERVED, "one that comes first")),
-        (true, false) => Some((SKIP_LAST, "the last of the order")),
+        (false, _) => Some((SKIP_RESERVED, "comes first")),
+        (true, false) => Some((SKIP_LAST, "is last in the order")),
         (true, true) => None,
     }
 }

@@ -103,6 +103,28 @@ fn siblings_that_use_a_queue_above_hold_its_headroom() {
     assert_eq!(cluster.sets(2, "root.a.maximum-capacity"), "70");
 }
 
+/// What siblings leave of the maximum above is handed down in whole smallest allocations: 409 MiB are none.
+#[test]
+fn what_a_queue_above_leaves_is_not_the_maximum_of_the_leaf() {
+    let conf = [
+        ("root.a.queues", "x,y"),
+        ("root.a.x.capacity", "50"),
+        ("root.a.y.capacity", "50"),
+        ("root.a.x.user-limit-factor", "10"),
+        ("root.a.y.user-limit-factor", "10"),
+        ("root.a.maximum-capacity", "55"),
+    ];
+    let mut cluster = cluster(&conf, &["n0"]);
+    cluster.asks(1, "root.a.y", "bob", (4, 1));
+    cluster.beat(4);
+    cluster.asks(2, "root.a.x", "ann", (1, 1));
+    let found = cluster.reason(2, Reason::ParentHeadroom);
+    let evidence = &found.evidence;
+    assert_eq!(evidence.binding.as_deref(), Some("root.a"));
+    assert_eq!((evidence.limit, evidence.used), (Some(4505), Some(4096)));
+    assert_eq!(cluster.sets(2, "root.a.maximum-capacity"), "65");
+}
+
 #[test]
 fn a_user_at_the_limit_is_told_from_a_full_queue() {
     let mut cluster = cluster(&[("root.a.user-limit-factor", "1")], &["n0", "n1"]);
@@ -166,7 +188,7 @@ fn position_and_priority_decide_where_one_container_fits() {
     assert!(
         found
             .detail
-            .starts_with("1 applications of higher priority"),
+            .starts_with("1 application of higher priority that asks comes first"),
         "{found:?}"
     );
     assert!(cluster.helps(3, "raise its priority to 5"));

@@ -227,8 +227,12 @@ impl Row {
         }
     }
 
-    /// Says on standard error that a run ended.
-    fn note_end(self, report: &RunReport, wall_ns: u64) {
+    /// Says on standard error that a run ended. A bar without a length is that of one run of many, whose caller
+    /// says what goes on.
+    fn note_end(self, bar: &ProgressBar, report: &RunReport, wall_ns: u64) {
+        if bar.length().is_none() {
+            return;
+        }
         note(format_args!(
             "{}, {} deciding: {} containers placed, {} h of virtual time in {} s",
             self.mode.name(),
@@ -277,7 +281,7 @@ impl Row {
         let wall_ns = clock.now_ns() - before;
         report.mapping = trace.facts.mapping.clone();
         bar.finish_and_clear();
-        self.note_end(&report, wall_ns);
+        self.note_end(bar, &report, wall_ns);
         let mut left = left_work(&mut driver, &report, &cluster.origin);
         if scene.tries {
             self.try_steps(cluster, driver.scheduler(), &mut left);

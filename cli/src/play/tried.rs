@@ -90,7 +90,7 @@ impl Tried {
     pub(super) fn text(&self) -> String {
         match self {
             Self::Helps(step) => format!("would help, tried on a copy: {}", step_text(step)),
-            Self::Nothing(meaning) => format!("nothing that was tried helps: {meaning}"),
+            Self::Nothing(meaning) => (*meaning).to_owned(),
             Self::OutOfTime => "not tried to the end: the time for trials was over".to_owned(),
         }
     }

@@ -1,6 +1,6 @@
 "use strict";
 // Colours that people with any colour vision distinguish (Okabe and Ito).
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a00", "#777777", "#5a3e85"];
+const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a00", "#777777", "#5a3e85", "#a6761d"];
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [4, 4], [1, 2], [12, 4], [6, 2]];
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const el = (name, text, parent) => {
@@ -78,13 +78,14 @@ function lines(chart, xs, series, options) {
       const sum = xs.map(() => 0);
       data = data.map((ys) => ys.map((y, i) => (sum[i] += y || 0)));
     }
+    const kind = (one, i) => (one.colour === undefined ? i : one.colour);
     const shown = series.map((one, i) => ({
       label: one.name,
-      stroke: one.ink ? ink : COLOURS[(one.colour === undefined ? i : one.colour) % COLOURS.length],
+      stroke: one.ink ? ink : COLOURS[kind(one, i) % COLOURS.length],
       width: 2,
-      dash: options.stacked ? [] : DASHES[i % DASHES.length],
+      dash: options.stacked ? [] : DASHES[kind(one, i) % DASHES.length],
       points: { show: xs.length < 20 },
-      fill: options.stacked ? COLOURS[i % COLOURS.length] : undefined,
+      fill: options.stacked ? COLOURS[kind(one, i) % COLOURS.length] : undefined,
       paths: options.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
       value: (u, v, s, at) => (at === null || at === undefined || one.ys[at] === null || one.ys[at] === undefined ? "-" : String(one.ys[at])),
     }));
@@ -164,6 +165,12 @@ const ms = (value) => {
   return value >= 10000 ? (value / 1000).toFixed(1) + " s" : value + " ms";
 };
 
+// Each phase and each tier has one place and one colour in all charts, whatever a run has of them.
+const PHASES = ["propose", "refresh", "queue-order", "app-order", "headroom", "node-pick", "hand-off", "validate", "apply", "publish"];
+const TIERS = ["never", "admission", "quota", "order", "placement", "progressing"];
+const inOrder = (names, order) => order.filter((name) => names.includes(name)).concat(names.filter((name) => !order.includes(name)));
+const placeOf = (name, order) => (order.includes(name) ? order.indexOf(name) : order.length);
+
 function latency(data) {
   const runs = data.runs.filter((run) => run.latency.length);
   if (!runs.length) return;
@@ -194,6 +201,7 @@ function rates(data) {
 }
 
 function shares(data) {
+  const all = [...new Set(data.runs.flatMap((run) => Object.keys(run.usage.queues)))].sort();
   data.runs.forEach((run) => {
     const names = Object.keys(run.usage.queues);
     if (!names.length) return;
@@ -202,32 +210,50 @@ function shares(data) {
     const head = ["at s", ...names];
     const rows = xs.map((x, i) => [x, ...names.map((name) => scaled(run.usage.queues[name][i]))]);
     const chart = card(`Use of queues, ${run.name}`, `What each leaf uses of ${of} over virtual time, one above the other.`, head, rows);
-    lines(chart, xs, names.map((name) => ({ name: name, ys: run.usage.queues[name].map(scaled) })), { ...timed(of), stacked: true });
+    lines(chart, xs, names.map((name) => ({ name: name, colour: all.indexOf(name), ys: run.usage.queues[name].map(scaled) })), { ...timed(of), stacked: true });
   });
 }
 
 // Memory in GiB, other types as they are.
 const amounts = (usage) => (usage.of === "memory-mb" ? ["memory (GiB)", (value) => Math.round(value / 1024)] : [usage.of, (value) => value]);
 
+// The moments of all runs, and what each run had last at each of them: nothing before its first moment and after its end.
+function aligned(runs, of) {
+  const xs = [...new Set(runs.flatMap((run) => run.usage.at_s))].sort((a, b) => a - b);
+  const series = runs.map((run) => {
+    const at = run.usage.at_s, values = of(run), last = at[at.length - 1];
+    let i = -1;
+    const ys = xs.map((x) => { while (i + 1 < at.length && at[i + 1] <= x) i += 1; return i < 0 || x > last ? null : values[i]; });
+    return { name: run.name, ys: ys };
+  });
+  return [xs, series];
+}
+
 function waiting(data) {
   const runs = data.runs.filter((run) => run.usage.at_s.length);
   if (!runs.length) return;
-  const longest = runs.reduce((best, run) => (run.usage.at_s.length > best.usage.at_s.length ? run : best), runs[0]);
-  const xs = longest.usage.at_s;
-  const reasons = data.runs.flatMap((run) => (run.figures.left || []).map((left) => `${run.name} ${left.containers} ${left.fate}, ${left.reason}${left.property ? ` (${left.property})` : ""}`));
-  const series = runs.map((run) => ({ name: run.name, ys: xs.map((_, i) => (i < run.usage.waiting.length ? run.usage.waiting[i] : null)) }));
+  const [xs, series] = aligned(runs, (run) => run.usage.waiting);
   const head = ["at s", ...runs.map((run) => run.name)];
   const rows = xs.map((x, i) => [x, ...series.map((one) => one.ys[i])]);
-  const chart = card("Containers that wait", "Containers asked and not placed yet, in the whole cluster." + (reasons.length ? " What was refused or is left at the end: " + reasons.join("; ") + "." : ""), head, rows);
+  const chart = card("Containers that wait", "Containers asked and not placed yet, in the whole cluster.", head, rows);
   lines(chart, xs, series, timed("containers"));
+}
+
+// What each run refused or left at its end, by reason.
+function left(data) {
+  const head = ["run", "what became of them", "reason", "containers", "jobs", "set by"];
+  const rows = data.runs.flatMap((run) => (run.figures.left || []).map((one) => [run.name, one.fate, one.reason, one.containers, one.jobs, one.property]));
+  if (!rows.length) return;
+  const chart = card("Refused or left at the end", "Containers that were not placed, by the dominant reason; `capsched why` has the evidence and what would help.", head, rows, true);
+  const scroll = el("div", null, chart);
+  scroll.className = "scroll";
+  fill(scroll, head, rows);
 }
 
 function gaps(data) {
   const runs = data.runs.filter((run) => run.usage.at_s.length);
   if (!runs.length) return;
-  const longest = runs.reduce((best, run) => (run.usage.at_s.length > best.usage.at_s.length ? run : best), runs[0]);
-  const xs = longest.usage.at_s;
-  const series = runs.map((run) => ({ name: run.name, ys: xs.map((_, i) => (i < run.usage.gap_permille.length ? run.usage.gap_permille[i] / 10 : null)) }));
+  const [xs, series] = aligned(runs, (run) => run.usage.gap_permille.map((value) => value / 10));
   const head = ["at s", ...runs.map((run) => run.name + " %")];
   const rows = xs.map((x, i) => [x, ...series.map((one) => one.ys[i])]);
   const chart = card("Fairness gap", "How far the leaf that is worst off is below its guarantee while it has demand, in percent of the cluster.", head, rows);
@@ -330,23 +356,24 @@ function latencyMap(data) {
 function phases(data) {
   const runs = data.runs.filter((run) => run.phases.length);
   if (!runs.length) return;
-  const names = [...new Set(runs.flatMap((run) => run.phases.map((phase) => phase.phase)))];
+  const names = inOrder([...new Set(runs.flatMap((run) => run.phases.map((phase) => phase.phase)))], PHASES);
   const find = (run, name) => run.phases.find((phase) => phase.phase === name);
   const head = ["phase", ...runs.flatMap((run) => [run.name + " n", run.name + " total us", run.name + " p99 us"])];
   const rows = names.map((name) => [name, ...runs.flatMap((run) => { const phase = find(run, name); return phase ? [phase.n, phase.total_us, us(phase.p99_ns)] : ["", "", ""]; })]);
   const chart = card("Time by phase", "The time of all decisions by phase. `propose` is a whole pass and holds the phases of the order and of the search.", head, rows);
   const inner = el("div", null, chart);
   legend(chart, runs.map((run) => run.name));
-  bars(inner, names.map((name) => ({ label: name, bars: runs.map((run, colour) => ({ phase: find(run, name), colour })).filter((bar) => bar.phase).map((bar) => ({ value: bar.phase.total_us, text: (bar.phase.total_us / 1000).toFixed(1) + " ms", colour: bar.colour })) })), "time in all");
+  bars(inner, names.map((name) => ({ label: name, bars: runs.map((run, colour) => ({ phase: find(run, name), colour })).filter((bar) => bar.phase).map((bar) => ({ value: bar.phase.total_us, text: bar.phase.total_us < 1000 ? bar.phase.total_us + " us" : (bar.phase.total_us / 1000).toFixed(1) + " ms", colour: bar.colour })) })), "time in all");
 }
 
+// The longest latencies of each phase.
 function stalls(data) {
   data.runs.forEach((run) => {
     const times = [...new Set(run.over_time.map((one) => one.at_ms))];
     if (times.length < 2) return;
-    const names = [...new Set(run.over_time.map((one) => one.phase))];
+    const names = inOrder([...new Set(run.over_time.map((one) => one.phase))], PHASES);
     const at = (name) => times.map((time) => { const one = run.over_time.find((one) => one.phase === name && one.at_ms === time); return one ? Math.max(0.001, one.max_ns / 1000) : null; });
-    const series = names.map((name) => ({ name: name, ys: at(name) }));
+    const series = names.map((name) => ({ name: name, colour: placeOf(name, PHASES), ys: at(name) }));
     const head = ["at ms", ...names.map((name) => name + " max us")];
     const rows = times.map((time, i) => [time, ...series.map((one) => one.ys[i])]);
     const chart = card(`Longest latencies over time, ${run.name}`, "The longest latency of each phase in each interval of the log: a stall shows in the phases that caused it.", head, rows);
@@ -420,11 +447,14 @@ function limits(data) {
       const head = ["at s", ...leaves.flatMap((queue) => [queue.path + " used GiB", queue.path + " guaranteed GiB", queue.path + " maximum GiB"])];
       const rows = xs.map((x, i) => [x, ...leaves.flatMap((queue) => [gib(queue.used_mib[i]), gib(queue.guaranteed_mib[i]), gib(queue.maximum_mib[i])])]);
       const more = leaves.length > shown.length ? ` The table has ${leaves.length - shown.length} leaves more.` : "";
-      const most = Math.max(1, ...shown.flatMap((queue) => queue.used_mib.concat(queue.guaranteed_mib)));
+      const highest = Math.max(1, ...shown.flatMap((queue) => queue.used_mib.concat(queue.guaranteed_mib)));
+      // Maxima that are little higher are shown, others would make the rest small.
+      const near = shown.flatMap((queue) => queue.maximum_mib).filter((value) => value <= highest * 1.25);
+      const most = Math.max(highest, ...near);
       const peak = (list) => gib(Math.max(...list));
       const says = (queue) => `used ${peak(queue.used_mib)} of ${peak(queue.guaranteed_mib)}, maximum ${peak(queue.maximum_mib)} GiB`;
       const longest = Math.max(...shown.map((queue) => says(queue).length)) * 7.2 + 16;
-      const chart = card(`Guarantees and maxima, ${run.name}`, `Memory on ${partitionName(partition)}, a panel for each leaf. Filled: what the leaf uses. Dashed: its guarantee. Solid: its maximum. Each panel ends at ${seconds(xs[xs.length - 1])} and at ${gib(most)} GiB, where higher maxima are cut off. The numbers are the highest of the moments that are shown.${more}`, head, rows, true);
+      const chart = card(`Guarantees and maxima, ${run.name}`, `Memory on ${partitionName(partition)}, a panel for each leaf. Filled: what the leaf uses. Dashed: its guarantee. Solid: its maximum. Each panel ends at ${seconds(xs[xs.length - 1])} and at ${gib(most)} GiB; a higher maximum is drawn at the upper edge. The numbers are the highest of the moments that are shown.${more}`, head, rows, true);
       const draw = () => {
         chart.textContent = "";
         const width = Math.max(280, chart.clientWidth), across = Math.max(1, Math.min(4, Math.floor(width / longest)));
@@ -456,7 +486,7 @@ function tiers(data) {
     const head = ["at s", ...all.map((one) => one.tier)];
     const rows = xs.map((x, i) => [x, ...all.map((one) => one.applications[i])]);
     const chart = card(`Applications that wait, by tier, ${run.name}`, "By the tier of the dominant reason, as `capsched why` groups it: never as things are configured, admission to the queue, quota (limits of queues and users), order (others are first), placement (no node has room), or progressing.", head, rows);
-    lines(chart, xs, all.map((one) => ({ name: one.tier, ys: one.applications })), Object.assign(timed("applications"), { stacked: true, stepped: true }));
+    lines(chart, xs, all.map((one) => ({ name: one.tier, colour: placeOf(one.tier, TIERS), ys: one.applications })), Object.assign(timed("applications"), { stacked: true, stepped: true }));
   });
 }
 
@@ -474,7 +504,8 @@ function unusable(data) {
 
 // Phases are measured in samples of their own, so each is shown by its own mean.
 function breakdown(data) {
-  const order = ["refresh", "queue-order", "app-order", "headroom", "node-pick", "hand-off", "validate", "apply", "publish"];
+  // `propose` holds the phases of the pass.
+  const order = PHASES.slice(1);
   const measured = (run, name) => run.phases.find((phase) => phase.phase === name && phase.n);
   const names = order.filter((name) => data.runs.some((run) => measured(run, name)));
   const runs = data.runs.filter((run) => names.some((name) => measured(run, name)));
@@ -583,6 +614,7 @@ function begin(data) {
   const made = data.made_with || {}, machine = made.machine || {};
   document.getElementById("about").textContent = `${data.folder} · capsched ${made.capsched || "?"} at ${made.commit || "?"} · ${machine.processor || "?"}, ${machine.cores || "?"} cores` + (made.seed == null ? "" : ` · seed ${made.seed}`) + (machine.optimised === false ? " · not optimised: no figure counts" : "");
   summary(data);
+  left(data);
   latency(data);
   rates(data);
   waits(data);

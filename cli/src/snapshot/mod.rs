@@ -122,8 +122,9 @@ fn found(engine: &Stepped, app: ApplicationId, loaded: &Loaded) -> (String, Vec<
     let steps = next_steps(engine, &why, loaded);
     let said = why.dominant().map_or_else(String::new, |found| {
         format!(
-            "{app} waits for {} containers: {}: {}",
+            "{app} waits for {} container{}: {}: {}",
             why.containers(),
+            if why.containers() == 1 { "" } else { "s" },
             found.reason,
             found.detail
         )

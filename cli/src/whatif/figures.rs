@@ -70,6 +70,8 @@ pub(super) struct RunSummary {
     /// Whether rounds of preemption ran.
     pub(super) preemption: bool,
     pub(super) queues: BTreeMap<String, QueueFigures>,
+    /// Queues above those that have jobs, each with the jobs of all below it.
+    parents: BTreeMap<String, QueueFigures>,
     /// The whole run.
     pub(super) all: QueueFigures,
     /// Virtual ms of the last container.
@@ -83,6 +85,7 @@ impl RunSummary {
         let report = &outcome.report;
         let end_ms = report.ended_ms;
         let shares = shares(report, outcome.types.len());
+        let parents = of_parents(&watch.jobs, end_ms);
         let mut queues = BTreeMap::new();
         let mut everything = Vec::new();
         for (queue, jobs) in watch.jobs {
@@ -102,11 +105,36 @@ impl RunSummary {
             name: name.to_owned(),
             preemption: outcome.preemption.is_some(),
             queues,
+            parents,
             all,
             finished_ms: report.finished_ms,
             violations: report.violations.values().sum(),
         }
     }
+}
+
+impl RunSummary {
+    /// Figures of a queue with jobs, or of one above such queues.
+    pub(super) fn figures_of(&self, queue: &str) -> Option<&QueueFigures> {
+        let own = self.queues.get(queue);
+        own.or_else(|| self.parents.get(queue))
+    }
+}
+
+/// Waits and counts of the queues above those of the jobs.
+fn of_parents(jobs: &BTreeMap<String, Vec<Job>>, end_ms: u64) -> BTreeMap<String, QueueFigures> {
+    let mut below: BTreeMap<&str, Vec<Job>> = BTreeMap::new();
+    for (queue, jobs) in jobs {
+        let mut path = queue.as_str();
+        while let Some((above, _)) = path.rsplit_once('.') {
+            below.entry(above).or_default().extend(jobs);
+            path = above;
+        }
+    }
+    let figures = below
+        .into_iter()
+        .map(|(queue, jobs)| (queue.to_owned(), figures(&jobs, end_ms)));
+    figures.collect()
 }
 
 fn figures(jobs: &[Job], end_ms: u64) -> QueueFigures {
@@ -181,5 +209,16 @@ mod tests {
         assert_eq!((found.p50_ms, found.p95_ms), (30, 900));
         assert_eq!((found.unserved, found.placed, found.unplaced), (1, 3, 6));
         assert_eq!(figures(&[], 5).p95_ms, 0);
+        let jobs = BTreeMap::from([
+            ("root.dev.a".to_owned(), vec![job(0, Some(10))]),
+            ("root.dev.b".to_owned(), vec![job(0, Some(30))]),
+            ("root.prod".to_owned(), vec![job(0, Some(90))]),
+        ]);
+        let parents = of_parents(&jobs, 1000);
+        assert_eq!(
+            (parents["root.dev"].jobs, parents["root.dev"].p95_ms),
+            (2, 30)
+        );
+        assert_eq!((parents["root"].jobs, parents.len()), (3, 2));
     }
 }

@@ -6,16 +6,18 @@ mod search;
 mod shown;
 mod slope;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
 use crate::aside;
-use crate::output::{line, put};
-use crate::play::{Cluster, Scene};
+use crate::output::{line, note, put};
+use crate::play::{Cluster, Scene, grouped};
 use crate::recipe::{Recorded, Staged};
 use crate::why::newest_run;
 use candidate::{Candidate, NodeChange, node_change, setting};
@@ -87,12 +89,7 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<ExitCode> {
     let candidates = args.candidates(&staged, &confs)?;
     let mut all = vec![Candidate::as_it_was(&staged)];
     all.extend(candidates);
-    let played: Vec<Result<RunSummary>> = all
-        .par_iter()
-        .map(|candidate| play(&staged, &candidate.name, &candidate.cluster))
-        .collect();
-    let played: Result<Vec<RunSummary>> = played.into_iter().collect();
-    let played = played?;
+    let played = play_all(&staged, &all)?;
     if let Some(path) = &svg {
         aside::write(path, slope::chart(&played).as_bytes(), args.force)?;
     }
@@ -102,9 +99,42 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<ExitCode> {
         put(&shown::text(&played));
     }
     if let Some(path) = &args.svg {
-        crate::output::note(format_args!("chart: {}", path.display()));
+        note(format_args!("chart: {}", path.display()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Plays every candidate, on all cores.
+fn play_all(staged: &Staged, all: &[Candidate]) -> Result<Vec<RunSummary>> {
+    let progress = Progress::of(all.len());
+    let played: Vec<Result<RunSummary>> = all
+        .par_iter()
+        .map(|candidate| {
+            let summary = play(staged, &candidate.name, &candidate.cluster)?;
+            let placed = grouped(summary.all.placed);
+            progress.ended(format_args!("{}: {placed} containers placed", summary.name));
+            Ok(summary)
+        })
+        .collect();
+    played.into_iter().collect()
+}
+
+/// Says on standard error how many of the runs ended.
+struct Progress {
+    runs: usize,
+    ended: AtomicUsize,
+}
+
+impl Progress {
+    fn of(runs: usize) -> Self {
+        let ended = AtomicUsize::new(0);
+        Self { runs, ended }
+    }
+
+    fn ended(&self, what: fmt::Arguments<'_>) {
+        let ended = self.ended.fetch_add(1, Ordering::Relaxed) + 1;
+        note(format_args!("{ended} of {}: {what}", self.runs));
+    }
 }
 
 /// Plays the run on a cluster.
@@ -114,9 +144,8 @@ fn play(staged: &Staged, name: &str, cluster: &Cluster) -> Result<RunSummary> {
         ..staged.scene()
     };
     let mut watch = PerQueue::default();
-    let outcome = staged
-        .row
-        .play(&scene, &ProgressBar::hidden(), &mut watch)?;
+    let bar = ProgressBar::hidden();
+    let outcome = staged.row.play(&scene, &bar, &mut watch)?;
     Ok(RunSummary::of(name, &outcome, watch))
 }
 

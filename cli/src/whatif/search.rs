@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::candidate::{Common, full};
 use super::figures::RunSummary;
-use super::play;
+use super::{Progress, play};
 use crate::output::Problem;
 use crate::play::{Cluster, grouped, virtual_time};
 use crate::recipe::Staged;
@@ -112,7 +112,7 @@ impl Goal {
     fn score(&self, run: &RunSummary) -> Result<u64> {
         let figures = match &self.queue {
             None => &run.all,
-            Some(queue) => run.queues.get(queue).ok_or_else(|| {
+            Some(queue) => run.figures_of(queue).ok_or_else(|| {
                 let known: Vec<&str> = run.queues.keys().map(String::as_str).collect();
                 let problem = format!("no job is in {queue}; there are {}", known.join(", "));
                 anyhow::Error::new(Problem(problem))
@@ -176,21 +176,7 @@ pub(super) fn search(
     common: &Common<'_>,
 ) -> Result<Found> {
     let (clusters, refused) = clusters(staged, range, common)?;
-    let runs: Vec<(usize, u64)> = (0..clusters.len())
-        .flat_map(|at| (0..seeds).map(move |seed| (at, seed)))
-        .collect();
-    let scores: Vec<Result<u64>> = runs
-        .par_iter()
-        .map(|&(at, seed)| {
-            let mut cluster = clusters[at].1.clone();
-            if seed > 0 {
-                cluster.shuffle(seed);
-            }
-            goal.score(&play(staged, "", &cluster)?)
-        })
-        .collect();
-    let scores: Result<Vec<u64>> = scores.into_iter().collect();
-    let scores = scores?;
+    let scores = scores(staged, &clusters, (goal, seeds))?;
     let of_seeds = scores.chunks(usize::try_from(seeds)?);
     let tried = |((value, _), scores): (&Valued, &[u64])| Tried {
         value: *value,
@@ -208,6 +194,32 @@ pub(super) fn search(
         refused,
         best: best.unwrap_or(0),
     })
+}
+
+/// The scores of all clusters, those of one after the other, in each as many as there are orders.
+fn scores(staged: &Staged, clusters: &[Valued], (goal, seeds): (&Goal, u64)) -> Result<Vec<u64>> {
+    let runs: Vec<(usize, u64)> = (0..clusters.len())
+        .flat_map(|at| (0..seeds).map(move |seed| (at, seed)))
+        .collect();
+    let progress = Progress::of(runs.len());
+    let score = |&(at, seed): &(usize, u64)| {
+        let (value, cluster) = &clusters[at];
+        let mut cluster = cluster.clone();
+        if seed > 0 {
+            cluster.shuffle(seed);
+        }
+        let score = goal.score(&play(staged, "", &cluster)?)?;
+        let value = value.map_or_else(|| "now".to_owned(), written);
+        let (order, shown) = (seed + 1, goal.shown(score));
+        progress.ended(format_args!("{value}, order {order} of {seeds}: {shown}"));
+        Ok(score)
+    };
+    // The first run says whether the goal can be judged at all.
+    let (first, others) = runs.split_at(runs.len().min(1));
+    let mut scores: Vec<u64> = first.iter().map(score).collect::<Result<_>>()?;
+    let others: Vec<Result<u64>> = others.par_iter().map(score).collect();
+    scores.extend(others.into_iter().collect::<Result<Vec<u64>>>()?);
+    Ok(scores)
 }
 
 /// A cluster with the value that it has; nothing for the run as it was.

@@ -16,6 +16,9 @@ use crate::play::{grouped, virtual_time};
 /// Changes below this share are not worth a word in the sentence.
 const NOTABLE: f64 = 0.05;
 
+/// From so many times on, a multiple is said in place of percent.
+const MANY: f64 = 5.0;
+
 /// Queues that the sentence names.
 const NAMED: usize = 3;
 
@@ -79,7 +82,7 @@ fn row(name: &str, before: &QueueFigures, after: &QueueFigures, preemption: bool
         String::new()
     };
     format!(
-        "{name:<24}{:>22}{:>22}{shares:>18}{placed:>20}{preempted}\n",
+        "{name:<24} {:>21} {:>21} {shares:>17} {placed:>19}{preempted}\n",
         times(before.p50_ms, after.p50_ms),
         times(before.p95_ms, after.p95_ms)
     )
@@ -115,9 +118,8 @@ fn changed_waits(base: &RunSummary, candidate: &RunSummary) -> Vec<String> {
         };
         let by = change(before.p95_ms, after.p95_ms);
         if by.abs() >= NOTABLE {
-            let word = if by > 0.0 { "longer" } else { "shorter" };
-            let percent = (by.abs() * 100.0).round();
-            changes.push((by.abs(), format!("{name} waits {percent} % {word} at p95")));
+            let how = compared(before.p95_ms, after.p95_ms);
+            changes.push((by.abs(), format!("{name} waits {how} at p95")));
         }
     }
     changes.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -129,6 +131,20 @@ fn changed_waits(base: &RunSummary, candidate: &RunSummary) -> Vec<String> {
         .take(NAMED)
         .map(|(_, text)| text)
         .collect()
+}
+
+/// `64 % shorter`, `24 times as long`, or both waits where there was none before.
+fn compared(before: u64, after: u64) -> String {
+    let by = change(before, after);
+    let percent = (by.abs() * 100.0).round();
+    match by {
+        _ if before == 0 => format!("{} instead of {}", virtual_time(after), virtual_time(0)),
+        by if by >= MANY - 1.0 => {
+            format!("{} times as long", grouped(after / before))
+        }
+        by if by > 0.0 => format!("{percent} % longer"),
+        _ => format!("{percent} % shorter"),
+    }
 }
 
 /// Relative change; 1 where something came of nothing.
@@ -170,4 +186,22 @@ fn figures_json(of: &QueueFigures) -> Value {
         "unplaced": of.unplaced,
         "preempted": of.preempted,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compared;
+
+    #[test]
+    fn changes_are_percent_a_multiple_or_both_waits() {
+        for (before, after, said) in [
+            (1_000, 640, "36 % shorter"),
+            (1_000, 1_500, "50 % longer"),
+            (1_000, 24_900, "24 times as long"),
+            (626, 7_200_000, "11,501 times as long"),
+            (0, 5, "5 ms instead of 0 ms"),
+        ] {
+            assert_eq!(compared(before, after), said);
+        }
+    }
 }

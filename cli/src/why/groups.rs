@@ -106,8 +106,14 @@ impl Groups {
         if apps == 0 {
             return format!("nothing waits {when}\n");
         }
+        let waits = if apps == 1 {
+            "application waits"
+        } else {
+            "applications wait"
+        };
+        let plural = if containers == 1 { "" } else { "s" };
         let mut out = format!(
-            "{} applications wait for {} containers {when}\n\n      apps containers  {}\n",
+            "{} {waits} for {} container{plural} {when}\n\n      apps containers  {}\n",
             grouped(apps),
             grouped(containers),
             self.by

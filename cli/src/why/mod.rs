@@ -12,6 +12,7 @@ mod served;
 mod shown;
 mod shown_rounds;
 mod source;
+mod summed;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

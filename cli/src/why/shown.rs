@@ -9,7 +9,7 @@ use capsched::api::{
 use std::sync::Arc;
 
 use super::jobs::Job;
-use super::{About, Answer, shown_rounds};
+use super::{About, Answer, shown_rounds, summed};
 use crate::play::{Origin, grouped, step_text, virtual_time, wrapped_to};
 
 /// Columns of an answer: `top` shows it in a frame on a terminal of 80.
@@ -260,10 +260,14 @@ fn timeline(answer: &Answer<'_>, about: &About) -> String {
         return String::new();
     }
     let mut out = format!("\n{}", wrapped(&sentence(&waited), 0));
+    if waited.len() > SPANS {
+        out.push_str(&summed::by_cause(&waited, (answer.at_ms, about)));
+        return out;
+    }
     // Ages are longer than moments of virtual time.
     let from = if about.now_ms.is_some() { 14 } else { 10 };
     let _ = writeln!(out, "\n{:>from$}          for  containers  reason", "from");
-    for span in waited.iter().take(SPANS) {
+    for span in waited {
         let Some(found) = &span.finding else { continue };
         let open = if span.to_ms == answer.at_ms {
             " (still)"
@@ -280,14 +284,11 @@ fn timeline(answer: &Answer<'_>, about: &About) -> String {
         );
         out.push_str(&wrapped(&found.detail, from + 27));
     }
-    if waited.len() > SPANS {
-        let _ = writeln!(out, "and {} more; --json has all", waited.len() - SPANS);
-    }
     out
 }
 
 /// `waited 40 s for the AM limit of root.dev, then 3 min for the maximum of root.dev`; equal reasons
-/// that follow each other are one.
+/// that follow each other are one. Of many that come in turn, each has its sum.
 pub(super) fn sentence(waited: &[&WaitSpan]) -> String {
     let mut parts: Vec<(u64, String)> = Vec::new();
     for span in waited {
@@ -297,18 +298,16 @@ pub(super) fn sentence(waited: &[&WaitSpan]) -> String {
             _ => parts.push((span.length_ms(), what)),
         }
     }
-    let shown: Vec<String> = parts
-        .iter()
-        .take(SPANS / 2)
-        .map(|(ms, what)| format!("{} for {what}", virtual_time(*ms)))
-        .collect();
-    let more = parts.len() - shown.len();
-    let rest = if more > 0 {
-        format!(", and {more} further waits")
-    } else {
-        String::new()
-    };
-    format!("waited {}{rest}", shown.join(", then "))
+    if parts.len() > SPANS / 2 {
+        return summed::sentence(&parts);
+    }
+    let shown = parts.iter().map(|(ms, what)| part(*ms, what));
+    let shown: Vec<String> = shown.collect();
+    format!("waited {}", shown.join(", then "))
+}
+
+pub(super) fn part(ms: u64, what: &str) -> String {
+    format!("{} for {what}", virtual_time(ms))
 }
 
 /// A reason in a few words.

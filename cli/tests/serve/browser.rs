@@ -120,14 +120,11 @@ fn the_views_show_the_cluster_without_an_error() {
     }
 }
 
-#[test]
-fn time_axes_of_a_report_have_marks_at_whole_units() {
-    let Some(browser) = browser() else { return };
+/// What an expression gives in the script of a report, as text, and the console.
+fn answered(browser: &str, asked: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
-    let page = folder.path().join("marks.html");
+    let page = folder.path().join("asked.html");
     let script = include_str!("../../src/report/page.js");
-    let asked = "[[3, 7], [100, 7], [14400, 7], [12537497, 7]].map(([end, most]) => \
-                 marks(end, most).map(seconds).join(' ')).join('; ')";
     let text = format!(
         "<p id=\"answer\"></p><script>{script}\n\
          document.getElementById(\"answer\").textContent = {asked};</script>"
@@ -136,10 +133,45 @@ fn time_axes_of_a_report_have_marks_at_whole_units() {
     let address = format!("file://{}", page.display());
     let (document, console) = dumped(browser, &address, "800,600");
     let answer = document.split_once("id=\"answer\">").unwrap().1;
+    (answer.split_once('<').unwrap().0.to_owned(), console)
+}
+
+#[test]
+fn time_axes_of_a_report_have_marks_at_whole_units() {
+    let Some(browser) = browser() else { return };
+    let asked = "[[3, 7], [100, 7], [14400, 7], [12537497, 7]].map(([end, most]) => \
+                 marks(end, most).map(seconds).join(' ')).join('; ')";
+    let (answer, console) = answered(browser, asked);
     assert_eq!(
-        answer.split_once('<').unwrap().0,
+        answer,
         "0 s 0.5 s 1 s 1.5 s 2 s 2.5 s 3 s; 0 s 20 s 40 s 60 s 80 s 100 s; \
          0 s 60 min 2 h 3 h 4 h; 0 s 50 d 100 d",
         "{console}"
     );
+}
+
+/// Runs of other lengths have their moments elsewhere: each has what it had last, and nothing after its end.
+#[test]
+fn runs_with_moments_of_their_own_are_shown_over_one_time() {
+    let Some(browser) = browser() else { return };
+    let asked = "JSON.stringify(aligned([{ name: 'a', usage: { at_s: [0, 2, 4], waiting: [7, 5, 3] } }, \
+                 { name: 'b', usage: { at_s: [1, 4, 8], waiting: [1, 2, 0] } }], (run) => run.usage.waiting)\
+                 .map((part) => part.map((one) => one.ys || one)))";
+    let (answer, console) = answered(browser, asked);
+    assert_eq!(
+        answer, "[[0,1,2,4,8],[[7,7,5,3,null],[null,1,1,2,0]]]",
+        "{console}"
+    );
+}
+
+/// A run without one tier or phase shows the others in the colours that they have everywhere.
+#[test]
+fn tiers_and_phases_have_one_colour_in_all_charts() {
+    let Some(browser) = browser() else { return };
+    let asked = "JSON.stringify([TIERS.map((tier) => placeOf(tier, TIERS)), \
+                 inOrder(['publish', 'else', 'propose'], PHASES), placeOf('publish', PHASES), \
+                 placeOf('else', PHASES), COLOURS.length >= PHASES.length])";
+    let (answer, console) = answered(browser, asked);
+    let wanted = "[[0,1,2,3,4,5],[\"propose\",\"publish\",\"else\"],9,10,true]";
+    assert_eq!(answer, wanted, "{console}");
 }

@@ -99,7 +99,7 @@ fn a_token_that_holds_opens_the_reasons_of_a_server() {
     let (code, text, err) = typed(&[&["why", url, "--group-by", "queue"], &ann[..]].concat());
     assert_eq!(code, 1, "{err}");
     for part in [
-        "1 applications wait for 1 containers now",
+        "1 application waits for 1 container now",
         "root.prod.serving",
     ] {
         assert!(text.contains(part), "{part}: {text}");

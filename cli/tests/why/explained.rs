@@ -209,7 +209,8 @@ fn a_column_of_a_comparison_is_a_run() {
     assert!(text.contains("at 60.0 s"), "{text}{err}");
     let (code, _, err) = why(&out, &[]);
     assert_eq!(code, 1);
-    assert!(err.contains("columns of a comparison"), "{err}");
+    let said = "columns of a comparison; name the folder of one of them: global, heartbeat";
+    assert!(err.contains(said), "{err}");
 }
 
 #[test]
@@ -247,6 +248,10 @@ fn what_cannot_be_explained_is_refused_with_a_reason() {
     fs::write(out.join("run.json"), "{\"settings\":").unwrap();
     assert_eq!(why(&out, &["second"]).0, 1);
     fs::write(out.join("run.json"), "{}").unwrap();
+    let (code, _, err) = why(&out, &["second"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("no document of a run"), "{err}");
+    fs::write(out.join("run.json"), r#"{"capsched": "0.1.0"}"#).unwrap();
     let (code, _, err) = why(&out, &["second"]);
     assert_eq!(code, 1);
     assert!(err.contains("cannot be repeated"), "{err}");

@@ -444,7 +444,10 @@ fn rules(rules: &[PlacementRule], out: &mut Converted) {
                 json!({"policy": "custom", "customPlacement": full(rule.value.as_deref())})
             }
             (other, _) => {
-                let why = "tags and nested parents have no rule";
+                let why = match other {
+                    "tag" | "provided" | "user" | "fixed" => "tags and nested parents have no rule",
+                    _ => "there is no such rule",
+                };
                 out.lose("placementrules", other.to_owned(), why);
                 continue;
             }
@@ -544,7 +547,7 @@ partitions:
         let file = "
 partitions:
   - name: default
-    placementrules: [{name: fixed, value: root.org, create: true}]
+    placementrules: [{name: fixed, value: root.org, create: true}, {name: group}]
     queues:
       - name: root
         queues:
@@ -564,7 +567,8 @@ partitions:
         ] {
             assert_eq!(value_of(&out, name).as_deref(), Some(value), "{name}");
         }
-        assert!(out.lost.is_empty(), "{:?}", out.lost);
+        let lost: Vec<_> = out.lost.iter().map(|one| (&*one.what, one.why)).collect();
+        assert_eq!(lost, [("group", "there is no such rule")]);
         let report = capsched::config::check(&out.sources(), &capsched::config::Options::default());
         assert!(!report.refuses(false), "{report}");
     }
