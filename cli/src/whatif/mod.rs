@@ -9,9 +9,9 @@ mod slope;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, bail};
+use capsched::sync::{AtomicUsize, Ordering};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
