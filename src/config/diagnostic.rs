@@ -229,7 +229,7 @@ pub(super) fn clip(text: &str) -> String {
     cut(text, 64)
 }
 
-/// A key or a class for a message: at most 160 characters, since its end tells it from others.
+/// A key or a class for a message: at most 160 characters, since its end is what differs.
 pub(super) fn clip_key(text: &str) -> String {
     cut(text, 160)
 }

@@ -1,6 +1,7 @@
 //! The nodes of a run: lists in files, and nodes that the command line describes.
 
 use std::fmt;
+use std::mem::replace;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -111,12 +112,10 @@ impl EqualNodes {
         let amount: i64 = part[..digits].parse().map_err(|_| bad())?;
         let mib = |factor: i64| amount.checked_mul(factor).ok_or_else(bad);
         let known = match &*unit.to_ascii_lowercase() {
-            "mib" | "mb" | "mi" | "m" => std::mem::replace(&mut self.memory_mib, amount),
-            "gib" | "gb" | "gi" | "g" => std::mem::replace(&mut self.memory_mib, mib(1024)?),
-            "tib" | "tb" | "ti" | "t" => std::mem::replace(&mut self.memory_mib, mib(1024 * 1024)?),
-            "vcores" | "vcore" | "cores" | "core" | "cpus" | "cpu" => {
-                std::mem::replace(&mut self.vcores, amount)
-            }
+            "mib" | "mb" | "mi" | "m" => replace(&mut self.memory_mib, amount),
+            "gib" | "gb" | "gi" | "g" => replace(&mut self.memory_mib, mib(1024)?),
+            "tib" | "tb" | "ti" | "t" => replace(&mut self.memory_mib, mib(1024 * 1024)?),
+            "vcores" | "vcore" | "cores" | "cpus" | "cpu" => replace(&mut self.vcores, amount),
             "gpu" | "gpus" => self.add_other("yarn.io/gpu", amount),
             // A fraction such as `1.5gpu` is no whole number of a type.
             _ if unit.starts_with(|c: char| c.is_ascii_alphabetic()) => {
@@ -260,7 +259,11 @@ mod tests {
             NodeSource::Equal(nodes) => (nodes.count, nodes.memory_mib, nodes.vcores),
             NodeSource::File(_) => panic!("it describes nodes"),
         };
-        for other in ["100x64Gi,32cpu", "100x64gib,32VCORES", "100x65536mi,32core"] {
+        for other in [
+            "100x64Gi,32cpu",
+            "100x64gib,32VCORES",
+            "100x65536mi,32cores",
+        ] {
             let other = node_source(other).unwrap();
             assert_eq!(sizes(&other), sizes(&described));
         }
