@@ -20,7 +20,9 @@ const COLUMNS = [
 ];
 
 export function open(main, place, signal) {
-  const wish = { queue: "", user: "", state: "", q: "", sort: "id", descending: "true", ...Object.fromEntries(place.query) };
+  const wish = { queue: "", user: "", state: "", q: "", sort: "id", descending: "true" };
+  // The server refuses what it does not know.
+  for (const name of Object.keys(wish)) wish[name] = place.query.get(name) ?? wish[name];
   const behind = [];
   let next = null;
   const body = h("tbody");
@@ -44,7 +46,7 @@ export function open(main, place, signal) {
     h("div", { class: "bar-of-tools" },
       field("q", "Filter", "search"), field("queue", "Queue and those below"), field("user", "User"), field("state", "State", "state")),
     said,
-    h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Applications"), h("thead", {}, h("tr", {}, heads)), body)),
+    h("div", { class: "scroll" }, h("table", { class: "apps" }, h("caption", {}, "Applications"), h("thead", {}, h("tr", {}, heads)), body)),
     h("div", { class: "bar-of-tools" }, earlier, later));
 
   function sort(name) {
@@ -63,11 +65,17 @@ export function open(main, place, signal) {
     next = page.next;
     earlier.disabled = behind.length === 0;
     later.disabled = !next;
-    setText(said, `${count(page.matched)} of ${count(page.total)} applications match; ${page.apps.length} shown from ${count(behind.length * PAGE + (page.apps.length ? 1 : 0))}`);
+    setText(said, `${count(page.matched)} of ${count(page.total)} applications match; ${page.apps.length} shown from ${count(behind.length * PAGE + (page.apps.length ? 1 : 0))}; ${reasonsAge(page.reasons_age_ms)}`);
     COLUMNS.forEach((column, at) => setAttribute(heads[at], "aria-sort", column.name !== wish.sort ? null : wish.descending === "true" ? "descending" : "ascending"));
     keyed(body, page.apps, (app) => app.id, blank, fill);
   }
   return read;
+}
+
+// Below three seconds the age would change with every answer and say nothing.
+function reasonsAge(ms) {
+  if (ms === null) return "what they wait for is not known yet";
+  return ms < 3000 ? "what they wait for is seen each second" : `what they wait for was seen ${duration(ms)} ago`;
 }
 
 function blank(app) {

@@ -12,7 +12,7 @@ use super::opportunistic;
 use super::order::{ListOrder, OrderList, Position};
 use super::quota::{never_within, of_master, of_parallel, of_queues, of_root, of_user};
 use super::reason::Reason;
-use crate::id::{AppSlot, ApplicationId, Map, NameId, PartitionId, QueueSlot};
+use crate::id::{AppSlot, ApplicationId, Map, NameId, PartitionId, QueueSlot, UserSlot};
 use crate::queue::{AppStage, KeyAsks, SchedulerSettings, WaitingOpportunistic};
 use crate::rescheduler::AppVerdict;
 use crate::resource::ResourceVector;
@@ -32,17 +32,21 @@ pub struct UnderWay {
 }
 
 /// Explains the applications of one state. What all nodes offer to a size is looked up once; so are the largest holders
-/// of each limit and the order of each list of applications.
+/// of each limit, the order of each list of applications, and what stops masters of one user and size.
 #[derive(Debug)]
 pub struct WaitExplainer<'a> {
     state: &'a State,
     offers: Map<(PartitionId, ResourceVector), Offer>,
     holders: Holders<'a>,
     orders: Map<(QueueSlot, OrderList), ListOrder>,
+    masters: Map<MasterKey, Finding>,
     under_way: UnderWay,
     /// Where each application stands in the lists of what is under way.
     places: UnderWayPlaces,
 }
+
+/// What decides why a master waits: its user in a leaf, its partition and its size.
+type MasterKey = (QueueSlot, UserSlot, PartitionId, ResourceVector);
 
 /// Indices into the lists of [`UnderWay`], by application.
 #[derive(Debug, Default)]
@@ -81,6 +85,7 @@ impl<'a> WaitExplainer<'a> {
             offers: Map::default(),
             holders: Holders::new(state),
             orders: Map::default(),
+            masters: Map::default(),
             under_way: UnderWay::default(),
             places: UnderWayPlaces::default(),
         }
@@ -181,7 +186,14 @@ impl<'a> WaitExplainer<'a> {
         let size = row.submission.master_size;
         let asks = row.keys.first().filter(|_| row.waits_for_master());
         let never = asks.and_then(|asks| self.never(app, asks, row.master_partition, &size));
-        never.unwrap_or_else(|| of_master(&mut self.holders, row))
+        if let Some(never) = never {
+            return never;
+        }
+        let key = (row.leaf, row.user, row.master_partition, row.master_use());
+        let known = self.masters.entry(key);
+        known
+            .or_insert_with(|| of_master(&mut self.holders, row))
+            .clone()
     }
 
     fn active(&mut self, app: AppSlot, all: bool) -> Vec<KeyExplanation> {

@@ -85,14 +85,14 @@ impl Daemon {
         &self.health
     }
 
-    /// Starts to follow what applications wait for, until what is returned is dropped. Without it, timelines have
-    /// what was seen when somebody asked.
+    /// Starts to follow what applications wait for, until what is returned is dropped. Without it, requests look
+    /// themselves, and timelines have what was seen when somebody asked.
     ///
     /// # Errors
     ///
     /// When the system refuses a thread.
     pub fn follow_waits(&self) -> io::Result<Background> {
-        Background::follow_waits(Arc::clone(&self.pending))
+        Background::follow_waits(Arc::clone(&self.pending).followed())
     }
 
     /// All of its routes.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use capsched::sync::{AtomicBool, Ordering};
 
-use crate::page::PendingWatch;
+use crate::page::Following;
 use crate::rm::ResourceManager;
 
 /// Between two looks at decisions, so that events and applications are as they are in the engine.
@@ -44,9 +44,10 @@ impl Background {
         })
     }
 
-    /// Looks at what waits as often as the watch allows, so that timelines have what nobody asked for.
-    pub(super) fn follow_waits(watch: Arc<PendingWatch>) -> io::Result<Self> {
-        Self::repeat("waits-follower", WAITS_CHECK, move || watch.follow())
+    /// Looks at what waits as often as the watch allows, so that no request waits for a look, and timelines have what
+    /// nobody asked for.
+    pub(super) fn follow_waits(following: Following) -> io::Result<Self> {
+        Self::repeat("waits-follower", WAITS_CHECK, move || following.follow())
     }
 
     fn repeat(

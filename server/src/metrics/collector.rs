@@ -71,8 +71,16 @@ impl Figures {
     }
 
     fn pending(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let pending = self.pending.now();
-        let rows: Vec<_> = pending
+        let Some(look) = self.pending.last() else {
+            return Ok(());
+        };
+        let age_ms = self.rm.now_ms().saturating_sub(look.at_ms());
+        let age = Value::Real(Duration::from_millis(age_ms).as_secs_f64());
+        Family::of("pending_age", "How long ago what waits was looked at")
+            .in_unit(&Unit::Seconds)
+            .gauges(to, [(Vec::new(), age)])?;
+        let rows: Vec<_> = look
+            .pending()
             .sums
             .iter()
             .map(|((queue, reason), sum)| (queue, reason, reason.tier().to_string(), sum))

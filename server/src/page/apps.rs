@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Page;
 use super::answer::{Problem, blocking};
-use super::pending::Pending;
+use super::look::Pending;
+use super::pending::Look;
 use crate::rm::{Application, ResourceManager};
 
 /// Most rows of a page.
@@ -67,6 +68,8 @@ pub(super) struct List {
     apps: Vec<Row>,
     /// Names the next page; nothing on the last one.
     next: Option<String>,
+    /// How long ago what waits was looked at, in ms; nothing before the first look, when rows have no reasons yet.
+    reasons_age_ms: Option<u64>,
 }
 
 /// An application, by YARN's names where it has them.
@@ -97,8 +100,8 @@ pub(super) async fn list(
 ) -> Result<Json<List>, Problem> {
     blocking(move || {
         wish.check()?;
-        let pending = page.pending.now();
-        Ok(Json(wish.list(&page.rm, &pending)?))
+        let look = page.pending.last();
+        Ok(Json(wish.list(&page.rm, look.as_ref())?))
     })
     .await
 }
@@ -134,7 +137,7 @@ impl Wish {
 
     /// Whether the text stands in one of the fields. Its letters are in lower case already.
     fn has_part(&self, app: &Application) -> bool {
-        let found = |text: &str| text.to_lowercase().contains(&self.q);
+        let found = |text: &str| has_part(text, &self.q);
         found(&app.name) || found(&app.user) || found(&app.queue) || found(&app.id.to_string())
     }
 
@@ -149,8 +152,10 @@ impl Wish {
         (by, app.id)
     }
 
-    fn list(mut self, rm: &ResourceManager, pending: &Pending) -> Result<List, Problem> {
+    fn list(mut self, rm: &ResourceManager, look: Option<&Look>) -> Result<List, Problem> {
         self.q = self.q.to_lowercase();
+        let nothing = Pending::default();
+        let pending = look.map_or(&nothing, Look::pending);
         let limit = self.limit.unwrap_or(USUAL).clamp(1, MOST);
         let after = self.after.as_deref().map(place_of).transpose()?;
         let (total, matched, mut rows, next) = rm.read(|books| {
@@ -171,16 +176,27 @@ impl Wish {
             let next = places.last().filter(|_| more).map(cursor_of);
             let shown = places.iter().filter_map(|(_, id)| books.app(*id));
             let rows: Vec<Row> = shown.map(|app| Row::of(app, pending)).collect();
-            (books.apps().count(), matched, rows, next)
+            (books.apps().len(), matched, rows, next)
         });
         add_memory(rm, &mut rows)?;
+        let age = |look: &Look| rm.now_ms().saturating_sub(look.at_ms());
         Ok(List {
             total,
             matched,
             apps: rows,
             next,
+            reasons_age_ms: look.map(age),
         })
     }
+}
+
+/// Whether a part, in lower case, stands in a text in any case.
+fn has_part(text: &str, part: &str) -> bool {
+    if !text.is_ascii() {
+        return text.to_lowercase().contains(part);
+    }
+    let mut places = text.as_bytes().windows(part.len().max(1));
+    part.is_empty() || places.any(|place| place.eq_ignore_ascii_case(part.as_bytes()))
 }
 
 /// Leaves the first of an order, in order.
@@ -263,6 +279,25 @@ mod tests {
             first(&mut found, limit, descending);
             assert_eq!(found, wanted, "{limit} {descending}");
         }
+    }
+
+    #[test]
+    fn a_part_is_found_in_any_case_and_in_any_script() {
+        let found = [
+            ("Job of Bob", "of bob"),
+            ("J", "j"),
+            ("ÄPFEL", "pf"),
+            ("ÄPFEL", "äp"),
+            ("x", ""),
+        ];
+        assert!(found.iter().all(|(text, part)| has_part(text, part)));
+        let missing = [
+            ("Job", "jobs"),
+            ("", "j"),
+            ("apfel", "äpfel"),
+            ("ÄPFEL", "apfel"),
+        ];
+        assert!(!missing.iter().any(|(text, part)| has_part(text, part)));
     }
 
     #[test]

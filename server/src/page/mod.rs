@@ -9,6 +9,7 @@ mod assets;
 mod event_text;
 mod events;
 mod latency;
+mod look;
 mod nodes;
 mod pending;
 mod snapshot;
@@ -30,7 +31,9 @@ use crate::security::{Access, Identity};
 
 #[cfg(feature = "grpc")]
 pub(crate) use event_text::described;
-pub use pending::{PendingByReason, PendingSum, PendingWatch};
+pub use look::{Pending, PendingByReason, PendingSum};
+pub(crate) use pending::Following;
+pub use pending::{Look, PendingWatch};
 
 /// What the routes of the page share.
 #[derive(Clone, Debug)]

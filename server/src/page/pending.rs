@@ -1,64 +1,90 @@
-//! What waits and why: by application, and summed by queue and reason.
+//! The last look at what waits and why, renewed by a thread, so that no request waits for one.
+//!
+//! A look is as old as the time between two looks and the time that one takes. While somebody asks, the time between
+//! two looks is a second, or ten times what a look takes. When nobody asked for a minute, it is a second, or a hundred
+//! times what a look takes: then looks are for timelines alone. The first question ends that.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use capsched::api::{ApplicationId, Finding, Reason, Timeline, Waiting};
-use capsched::explain::WaitExplainer;
-use capsched::id::{AppSlot, QueuePath};
-use capsched::snapshot::{Snapshot, State};
-use capsched::sync::{Mutex, MutexGuard};
+use capsched::api::{ApplicationId, Timeline};
+use capsched::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 
-use super::timelines::Timelines;
+use super::look::{Looker, Pending};
+use super::timelines::{Standing, Timelines};
 use crate::rm::ResourceManager;
 
 /// Shortest time between two looks, in ms.
 const BETWEEN_MS: u64 = 1000;
 
-/// A look is taken again after so many times what it took.
+/// While somebody asks, a look is taken again after so many times what it took.
 const SHARE: u64 = 10;
 
-/// What one application waits for most, and how much.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PendingByReason {
-    /// The reason of the lowest tier, and of most containers there.
-    pub finding: Finding,
-    /// All containers that wait.
-    pub containers: u64,
+/// While nobody asks.
+const UNASKED_SHARE: u64 = 100;
+
+/// How long a question counts, in ms.
+const ASKED_MS: u64 = 60_000;
+
+/// A look at what waits.
+#[derive(Clone, Debug)]
+pub struct Look {
+    pending: Arc<Pending>,
+    at_ms: u64,
 }
 
-/// What waits in one queue for one reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PendingSum {
-    /// Applications that wait for it first of all.
-    pub applications: u64,
-    /// Containers that wait for it.
-    pub containers: u64,
+impl Look {
+    /// What waited.
+    #[must_use]
+    pub fn pending(&self) -> &Pending {
+        &self.pending
+    }
+
+    /// When it waited, in ms since the Unix epoch.
+    #[must_use]
+    pub fn at_ms(&self) -> u64 {
+        self.at_ms
+    }
 }
 
-/// What waited at one moment.
+/// When the last look ended, and what it took, in ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pace {
+    ended_ms: u64,
+    took_ms: u64,
+}
+
+impl Pace {
+    /// Whether the next look may begin. A clock that was set back holds up none.
+    fn is_due(self, now_ms: u64, asked_ms: u64) -> bool {
+        let is_asked = now_ms.saturating_sub(asked_ms) < ASKED_MS;
+        let share = if is_asked { SHARE } else { UNASKED_SHARE };
+        let pause = BETWEEN_MS.max(share.saturating_mul(self.took_ms));
+        let since = now_ms.checked_sub(self.ended_ms);
+        since.is_none_or(|since| since >= pause)
+    }
+}
+
+/// What looks go on from.
 #[derive(Debug, Default)]
-pub struct Pending {
-    /// By application; those that wait for nothing are left out.
-    pub apps: BTreeMap<ApplicationId, PendingByReason>,
-    /// By leaf queue and reason.
-    pub sums: BTreeMap<(QueuePath, Reason), PendingSum>,
+struct Looks {
+    /// Nothing while a look is taken, and after one that did not end: then the next one begins afresh.
+    looker: Option<Looker>,
+    pace: Option<Pace>,
 }
 
-/// Looks from time to time. Readers share a look, so that many of them cost no more than one.
+/// The last look at what waits, and what applications waited for before.
 #[derive(Debug)]
 pub struct PendingWatch {
     rm: Arc<ResourceManager>,
-    last: Mutex<Look>,
+    /// Held for a copy of a reference.
+    last: Mutex<Option<Look>>,
     timelines: Mutex<Timelines>,
-    /// Held while a look is taken; when the next one is due that nobody asks for.
-    looking: Mutex<u64>,
-}
-
-#[derive(Debug, Default)]
-struct Look {
-    seen: Option<Arc<Pending>>,
-    again_ms: u64,
+    /// Held while a look is taken.
+    looks: Mutex<Looks>,
+    /// When somebody asked last, in ms since the Unix epoch.
+    asked_ms: AtomicU64,
+    /// Threads that renew the look.
+    followers: AtomicUsize,
 }
 
 impl PendingWatch {
@@ -69,115 +95,245 @@ impl PendingWatch {
             rm,
             last: Mutex::default(),
             timelines: Mutex::default(),
-            looking: Mutex::default(),
+            looks: Mutex::default(),
+            asked_ms: AtomicU64::new(0),
+            followers: AtomicUsize::new(0),
         }
     }
 
-    fn last(&self, now_ms: u64) -> Option<Arc<Pending>> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.seen.clone().filter(|_| now_ms < last.again_ms)
-    }
-
-    fn timelines(&self) -> MutexGuard<'_, Timelines> {
-        self.timelines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What an application waited for, from look to look, and the present time, up to which the last reason holds. The
-    /// first spans of a long history are forgotten.
+    /// The last look at what waits; nothing until the first one has ended.
     ///
-    /// Cost: as [`Self::now`].
+    /// Cost: a lock for a moment, while a thread renews looks. Otherwise a look where one is due.
     #[must_use]
-    pub fn timeline(&self, app: ApplicationId) -> (Timeline, u64) {
-        drop(self.now());
+    pub fn last(&self) -> Option<Look> {
+        // Relaxed: nothing else is read by it.
+        self.asked_ms.store(self.rm.now_ms(), Ordering::Relaxed);
+        if self.followers.load(Ordering::Relaxed) == 0 {
+            self.renew();
+        }
+        self.last_look().clone()
+    }
+
+    /// What an application waited for, from look to look; when the last look was, up to which that is known; and the
+    /// present time, up to which the last reason is taken to hold. The first spans of a long history are forgotten.
+    ///
+    /// Cost: as [`Self::last`].
+    #[must_use]
+    pub fn timeline(&self, app: ApplicationId) -> (Timeline, Option<u64>, u64) {
+        let looked_ms = self.last().map(|look| look.at_ms);
         let timelines = self.timelines();
         // Within the lock, so that no look is later.
         let now_ms = self.rm.now_ms();
-        (timelines.of(app, now_ms), now_ms)
+        (timelines.of(app, now_ms), looked_ms, now_ms)
     }
 
-    /// What waits, as seen a second ago at most; longer ago where a look takes more than a tenth of a second.
-    ///
-    /// Cost: nothing, or a look at every live application; no decision waits for it.
+    /// Says that a thread renews the look from now on, until what is returned is dropped.
     #[must_use]
-    pub fn now(&self) -> Arc<Pending> {
-        if let Some(seen) = self.last(self.rm.now_ms()) {
-            return seen;
-        }
-        let _one = self.looking();
-        let begun = self.rm.now_ms();
-        if let Some(seen) = self.last(begun) {
-            return seen;
-        }
-        let (seen, again_ms) = self.look(begun);
-        let seen = Arc::new(seen);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Look {
-            seen: Some(Arc::clone(&seen)),
-            again_ms,
-        };
-        seen
+    pub(crate) fn followed(self: Arc<Self>) -> Following {
+        self.followers.fetch_add(1, Ordering::Relaxed);
+        Following(self)
     }
 
-    /// Takes a look for the timelines alone, where one is due: who asks the first time still gets a fresh one.
-    pub(crate) fn follow(&self) {
-        let mut due_ms = self.looking();
-        let begun = self.rm.now_ms();
-        if begun >= *due_ms {
-            *due_ms = self.look(begun).1;
-        }
-    }
-
-    fn looking(&self) -> MutexGuard<'_, u64> {
-        self.looking.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What waits now, and when the next look may follow.
-    fn look(&self, begun: u64) -> (Pending, u64) {
-        let seen = look(&self.rm);
-        self.timelines().note(begun, &seen, &self.rm);
-        let ended = self.rm.now_ms();
-        let pause = BETWEEN_MS.max(SHARE * ended.saturating_sub(begun));
-        (seen, ended + pause)
-    }
-}
-
-fn look(rm: &ResourceManager) -> Pending {
-    let newest = rm.engine().snapshot();
-    let mut state = State::new(Arc::clone(&newest.settings));
-    let empty = Snapshot::empty(Arc::clone(&newest.settings));
-    state.refresh(&empty, &newest, |_| {});
-    let mut explainer = WaitExplainer::new(&state);
-    let mut pending = Pending::default();
-    for slot in (0..state.apps.len()).map(AppSlot::at) {
-        let app = &state.apps[slot];
-        if app.stage.is_over() {
-            continue;
-        }
-        let waits = explainer.waiting(slot);
-        let queue = &state.queues[app.leaf].settings.path;
-        pending.add(app.id, queue, &waits);
-    }
-    pending
-}
-
-impl Pending {
-    fn add(&mut self, app: ApplicationId, queue: &QueuePath, waits: &[Waiting]) {
-        let order = |one: &&Waiting| (one.finding.reason, std::cmp::Reverse(one.containers));
-        let Some(first) = waits.iter().min_by_key(order) else {
+    /// Takes a look where one is due.
+    fn renew(&self) {
+        let mut looks = self.looks();
+        let begun_ms = self.rm.now_ms();
+        // Relaxed: nothing else is read by it.
+        let asked_ms = self.asked_ms.load(Ordering::Relaxed);
+        let is_due = |pace: Pace| pace.is_due(begun_ms, asked_ms);
+        if !looks.pace.is_none_or(is_due) {
             return;
-        };
-        let reason = first.finding.reason;
-        let one = PendingByReason {
-            finding: first.finding.clone(),
-            containers: waits.iter().map(|one| one.containers).sum(),
-        };
-        self.apps.insert(app, one);
-        for one in waits {
-            let key = (queue.clone(), one.finding.reason);
-            self.sums.entry(key).or_default().containers += one.containers;
         }
-        let key = (queue.clone(), reason);
-        self.sums.entry(key).or_default().applications += 1;
+        let newest = self.rm.engine().snapshot();
+        let looker = looks.looker.take();
+        let mut looker = looker.unwrap_or_else(|| Looker::new(&newest));
+        let pending = looker.look(newest);
+        looks.looker = Some(looker);
+        self.note(begun_ms, &pending);
+        let at_ms = begun_ms;
+        *self.last_look() = Some(Look { pending, at_ms });
+        let ended_ms = self.rm.now_ms();
+        let took_ms = ended_ms.saturating_sub(begun_ms);
+        looks.pace = Some(Pace { ended_ms, took_ms });
+    }
+
+    /// Has the timelines follow a look. They and the books are locked one after the other, each for a short time.
+    fn note(&self, at_ms: u64, seen: &Arc<Pending>) {
+        let last = self.last_look().clone();
+        let is_known = last.is_some_and(|last| Arc::ptr_eq(&last.pending, seen));
+        if !is_known {
+            self.timelines().add(at_ms, seen);
+        }
+        let others = self.timelines().others(seen);
+        let standings = self.rm.read(|books| {
+            let of = |id| (id, Standing::of(books.app(id)));
+            others.into_iter().map(of).collect()
+        });
+        self.timelines().follow(at_ms, standings);
+    }
+
+    fn last_look(&self) -> MutexGuard<'_, Option<Look>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn timelines(&self) -> MutexGuard<'_, Timelines> {
+        let timelines = self.timelines.lock();
+        timelines.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn looks(&self) -> MutexGuard<'_, Looks> {
+        self.looks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A watch whose look a thread renews. When that thread ends, requests look themselves.
+#[derive(Debug)]
+pub(crate) struct Following(Arc<PendingWatch>);
+
+impl Following {
+    /// Takes a look where one is due.
+    pub(crate) fn follow(&self) {
+        self.0.renew();
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.0.followers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use capsched::time::ManualClock;
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::page::Page;
+    use crate::rm::{Answer, Command, Setup, Submission};
+    use crate::security::{Access, AccessLimits, Authentication, Hosts};
+
+    /// A manager whose clock stands still, with one application that waits.
+    fn manager() -> (Arc<ResourceManager>, ManualClock) {
+        let clock = ManualClock::at(1_000_000);
+        let name = |name: &str| format!("yarn.scheduler.capacity.root.{name}");
+        let scheduler = [("queues", "a"), ("a.capacity", "100")];
+        let scheduler = scheduler.map(|(key, value)| (name(key), value.to_owned()));
+        let mut setup = Setup::new([].into(), scheduler.into());
+        setup.clock = Arc::new(clock.clone());
+        let rm = Arc::new(ResourceManager::start(setup).unwrap());
+        submit(&rm);
+        (rm, clock)
+    }
+
+    fn submit(rm: &ResourceManager) {
+        let Answer::Application(application) = rm.execute("ann", Command::NewApplication).unwrap()
+        else {
+            panic!("an id was asked for");
+        };
+        let submission = Submission {
+            application,
+            queue: "root.a".to_owned(),
+            master: vec![1024, 1],
+            ..Submission::default()
+        };
+        rm.execute("ann", Command::Submit(Box::new(submission)))
+            .unwrap();
+    }
+
+    /// What the list of applications answers: the reasons of its rows, and their age.
+    async fn listed(rm: &Arc<ResourceManager>, watch: &Arc<PendingWatch>) -> serde_json::Value {
+        let access = Access::new(
+            Arc::<ResourceManager>::clone(rm),
+            Authentication::none(),
+            true,
+            Hosts::default(),
+            AccessLimits::default(),
+        );
+        let page = Page::new(Arc::clone(rm), Arc::clone(watch), Arc::new(access));
+        let request = axum::http::Request::get("/v1/apps");
+        let request = request.body(axum::body::Body::empty()).unwrap();
+        let response = page.router().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await;
+        let list: serde_json::Value = serde_json::from_slice(&body.unwrap()).unwrap();
+        let rows = list["apps"].as_array().unwrap().iter();
+        let reasons: Vec<_> = rows.map(|row| row["reason"].clone()).collect();
+        serde_json::json!([reasons, list["reasons_age_ms"]])
+    }
+
+    #[tokio::test]
+    #[expect(
+        clippy::await_holding_lock,
+        reason = "a request that waits for this lock is what must not be"
+    )]
+    async fn a_request_waits_for_no_look_that_a_thread_takes_and_says_how_old_the_last_one_is() {
+        let (rm, clock) = manager();
+        let watch = Arc::new(PendingWatch::new(Arc::clone(&rm)));
+        let following = Arc::clone(&watch).followed();
+        let before = listed(&rm, &watch).await;
+        assert_eq!(before.to_string(), "[[null],null]");
+        following.follow();
+        let reason = "NO_NODE_WITH_LABEL";
+        let seen = listed(&rm, &watch).await;
+        assert_eq!(seen, serde_json::json!([[reason], 0]));
+        submit(&rm);
+        clock.advance(std::time::Duration::from_secs(90));
+        let stuck = watch.looks();
+        let during = listed(&rm, &watch).await;
+        assert_eq!(during, serde_json::json!([[reason, null], 90_000]));
+        drop(stuck);
+        following.follow();
+        let after = listed(&rm, &watch).await;
+        assert_eq!(after, serde_json::json!([[reason, reason], 0]));
+    }
+
+    #[test]
+    fn requests_look_themselves_once_no_thread_does() {
+        let (rm, clock) = manager();
+        let watch = Arc::new(PendingWatch::new(rm));
+        let following = Arc::clone(&watch).followed();
+        assert!(watch.last().is_none());
+        drop(following);
+        assert_eq!(watch.last().unwrap().pending().apps.len(), 1);
+        clock.advance(std::time::Duration::from_secs(1));
+        assert_eq!(watch.last().unwrap().at_ms(), 1_001_000);
+    }
+
+    #[test]
+    fn what_did_not_change_is_not_looked_at_again() {
+        let (rm, clock) = manager();
+        let watch = Arc::new(PendingWatch::new(Arc::clone(&rm)));
+        let first = watch.last().unwrap();
+        clock.advance(std::time::Duration::from_secs(2));
+        let second = watch.last().unwrap();
+        assert_eq!((first.at_ms, second.at_ms), (1_000_000, 1_002_000));
+        assert!(Arc::ptr_eq(&first.pending, &second.pending));
+        submit(&rm);
+        clock.advance(std::time::Duration::from_secs(2));
+        let third = watch.last().unwrap();
+        assert_eq!(
+            (second.pending.apps.len(), third.pending.apps.len()),
+            (1, 2)
+        );
+    }
+
+    #[test]
+    fn looks_take_a_tenth_of_a_thread_while_somebody_asks_and_else_a_hundredth() {
+        let pace = Pace {
+            ended_ms: 500_000,
+            took_ms: 2_000,
+        };
+        let asked = 500_000;
+        assert!(!pace.is_due(519_999, asked));
+        assert!(pace.is_due(520_000, asked));
+        assert!(!pace.is_due(520_000, asked - 60_000), "nobody asks");
+        assert!(!pace.is_due(699_999, 0));
+        assert!(pace.is_due(700_000, 0));
+        assert!(pace.is_due(499_999, 0), "the clock was set back");
+        let quick = Pace { took_ms: 3, ..pace };
+        assert!(!quick.is_due(500_999, 0));
+        assert!(quick.is_due(501_000, 0));
     }
 }

@@ -7,11 +7,33 @@ use std::collections::BTreeMap;
 
 use capsched::api::{ApplicationId, Evidence, Finding, Timeline};
 
-use super::pending::Pending;
-use crate::rm::ResourceManager;
+use super::look::Pending;
+use crate::rm::Application;
 
 /// Spans that are known of one application; earlier ones are forgotten.
 const SPANS: usize = 32;
+
+/// Where an application stands for the manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nobody knows it any more.
+    Forgotten,
+    /// It ended at a moment, in ms since the Unix epoch.
+    Ended(u64),
+    /// It has not ended.
+    Live,
+}
+
+impl Standing {
+    /// That of an application that the manager knows or not.
+    pub(super) fn of(app: Option<&Application>) -> Self {
+        match app {
+            None => Self::Forgotten,
+            Some(app) if app.state.is_over() => Self::Ended(app.finished_ms),
+            Some(_) => Self::Live,
+        }
+    }
+}
 
 /// What one application waited for.
 #[derive(Clone, Debug, Default)]
@@ -27,24 +49,38 @@ pub(super) struct Timelines {
 }
 
 impl Timelines {
-    /// Adds what a look found. Applications that ended get their end; those that nobody knows any more go.
+    /// Adds what a look found.
     ///
-    /// Cost: proportional to the applications that ever waited and are known.
-    pub(super) fn note(&mut self, at_ms: u64, seen: &Pending, rm: &ResourceManager) {
+    /// Cost: proportional to the applications that wait.
+    pub(super) fn add(&mut self, at_ms: u64, seen: &Pending) {
         for (app, waits) in &seen.apps {
             let known = self.apps.entry(*app).or_default();
             known.add(at_ms, &waits.finding, waits.containers);
         }
-        rm.read(|books| {
-            self.apps.retain(|id, waits| match books.app(*id) {
-                None => false,
-                Some(app) => {
-                    let end = app.state.is_over().then_some(app.finished_ms);
-                    waits.follow(at_ms, end, seen.apps.contains_key(id));
-                    true
-                }
-            });
-        });
+    }
+
+    /// Applications that waited once and that a look did not find among those that wait.
+    pub(super) fn others(&self, seen: &Pending) -> Vec<ApplicationId> {
+        let known = self.apps.keys().copied();
+        known.filter(|id| !seen.apps.contains_key(id)).collect()
+    }
+
+    /// Follows applications that wait for nothing. Those that ended get their end; those that nobody knows any more
+    /// go.
+    pub(super) fn follow(&mut self, at_ms: u64, others: Vec<(ApplicationId, Standing)>) {
+        for (id, standing) in others {
+            match standing {
+                Standing::Forgotten => drop(self.apps.remove(&id)),
+                Standing::Ended(end_ms) => self.with(id, |waits| waits.end(end_ms)),
+                Standing::Live => self.with(id, |waits| waits.pause(at_ms)),
+            }
+        }
+    }
+
+    fn with(&mut self, id: ApplicationId, change: impl FnOnce(&mut AppWaits)) {
+        if let Some(waits) = self.apps.get_mut(&id) {
+            change(waits);
+        }
     }
 
     /// What an application waited for up to now; empty for one that was never seen to wait.
@@ -71,21 +107,19 @@ impl AppWaits {
         }
     }
 
-    /// Ends the waits of an application that ended, or says that it waits for nothing.
-    fn follow(&mut self, at_ms: u64, end: Option<u64>, waits: bool) {
-        match end {
-            Some(_) if self.ended => {}
-            Some(end_ms) => {
-                let from_ms = self.timeline.spans().last().map_or(0, |last| last.from_ms);
-                self.timeline.end(end_ms.max(from_ms));
-                self.ended = true;
-            }
-            None if !waits => {
-                self.timeline.note(at_ms, None, 0);
-                self.timeline.keep_last(SPANS);
-            }
-            None => {}
+    /// Ends the waits of an application that ended.
+    fn end(&mut self, end_ms: u64) {
+        if !self.ended {
+            let from_ms = self.timeline.spans().last().map_or(0, |last| last.from_ms);
+            self.timeline.end(end_ms.max(from_ms));
+            self.ended = true;
         }
+    }
+
+    /// Notes that a live application waits for nothing.
+    fn pause(&mut self, at_ms: u64) {
+        self.timeline.note(at_ms, None, 0);
+        self.timeline.keep_last(SPANS);
     }
 }
 
@@ -110,10 +144,10 @@ mod tests {
         let found = Finding::new(Reason::UserLimit, "at the limit".to_owned());
         let mut waits = AppWaits::default();
         waits.add(10, &found, 2);
-        waits.follow(20, None, true);
-        waits.follow(30, None, false);
-        waits.follow(50, Some(45), false);
-        waits.follow(60, Some(45), false);
+        waits.add(20, &found, 2);
+        waits.pause(30);
+        waits.end(45);
+        waits.end(60);
         let lengths: Vec<u64> = waits
             .timeline
             .spans()
@@ -123,7 +157,7 @@ mod tests {
         assert_eq!(lengths, [20, 15]);
         let mut late = AppWaits::default();
         late.timeline.note(100, Some(&found), 1);
-        late.follow(110, Some(99), false);
+        late.end(99);
         assert_eq!(late.timeline.spans()[0].to_ms, 100);
     }
 

@@ -40,7 +40,8 @@ pub(super) async fn why(
 ) -> Result<Json<Value>, Problem> {
     blocking(move || {
         let id = application(&page, &app)?;
-        let (timeline, now_ms) = page.pending.timeline(id);
+        let (timeline, looked_ms, now_ms) = page.pending.timeline(id);
+        let age_ms = looked_ms.map(|looked_ms| now_ms.saturating_sub(looked_ms));
         let shown = Shown::of(&page, (id, now_ms), conf.map(|Extension(conf)| conf));
         let verdict = verdict_on(&page, id);
         if !further.would_help {
@@ -48,11 +49,14 @@ pub(super) async fn why(
             if let Some(found) = &mut found {
                 found.preemption = verdict;
             }
-            return Ok(Json(shown.document(id, found.as_ref(), &timeline)));
+            let mut document = shown.document(id, found.as_ref(), &timeline);
+            document["timeline_age_ms"] = age_ms.into();
+            return Ok(Json(document));
         }
         // Reasons and steps are of one state.
         let (found, steps) = tried(&page, (id, verdict), &shown.loaded)?;
         let mut document = shown.document(id, found.as_ref(), &timeline);
+        document["timeline_age_ms"] = age_ms.into();
         document["would_help"] = steps.iter().map(step).collect();
         Ok(Json(document))
     })

@@ -44,7 +44,7 @@ pub struct Books {
 
 impl Books {
     /// All applications in order of their ids.
-    pub fn apps(&self) -> impl DoubleEndedIterator<Item = &Application> {
+    pub fn apps(&self) -> impl DoubleEndedIterator<Item = &Application> + ExactSizeIterator {
         self.apps.values()
     }
 
