@@ -11,7 +11,7 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::openapi;
+use crate::openapi::{self, known_parameters};
 use crate::page::Page;
 use crate::security::{Access, guard, with_headers};
 
@@ -53,9 +53,11 @@ pub(crate) fn timed(routes: Router) -> Router {
     routes.layer(TimeoutLayer::with_status_code(status, PATIENCE))
 }
 
-/// The same routes behind the rules of access, with a limit of the body and the headers of every answer.
+/// The same routes behind the rules of access, with a limit of the body and the headers of every answer. Our own
+/// routes refuse parameters that they do not know.
 pub(crate) fn guarded(routes: Router, access: Arc<Access>) -> Router {
     routes
+        .layer(from_fn(known_parameters))
         .layer(axum::extract::DefaultBodyLimit::max(BODY))
         .layer(RequestBodyLimitLayer::new(BODY))
         .layer(from_fn_with_state(access, guard))

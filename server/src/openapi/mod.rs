@@ -1,9 +1,11 @@
 //! A description of every route as an OpenAPI document, `/v1/openapi.json`: one of a server, one of a router before cells.
 //!
 //! `table` has the routes of a server, `of_router` those of a router; tests compare them with what is served.
+//! `parameters` holds queries to it.
 
 mod document;
 mod of_router;
+mod parameters;
 mod table;
 
 use axum::http::header;
@@ -14,6 +16,7 @@ use serde_json::Value;
 
 pub use document::{document, router_document};
 pub use of_router::router_operations;
+pub(crate) use parameters::known_parameters;
 pub use table::{Body, OPERATIONS, Operation, Verb};
 
 /// The route of a server's document.

@@ -44,3 +44,8 @@ pub fn router_operations() -> impl Iterator<Item = &'static Operation> {
         .filter(|one| SHARED.contains(&one.path) || one.path.starts_with(OF_APPLICATION));
     shared.chain(OWN)
 }
+
+/// All routes of servers and routers. Those that both have take the same.
+pub(super) fn every_operation() -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS.iter().chain(OWN)
+}

@@ -221,14 +221,10 @@ pub const OPERATIONS: &[Operation] = &[
         Body::Json,
         "what would be placed now with a change and without it",
     ),
-    get(
-        "/v1/conf/versions",
-        &["limit"],
-        "versions of the configuration",
-    ),
+    get("/v1/conf/versions", &[], "versions of the configuration"),
     get(
         "/v1/conf/versions/{version}",
-        &["limit"],
+        &[],
         "one version of the configuration",
     ),
     get(

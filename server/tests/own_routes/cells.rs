@@ -1,6 +1,5 @@
 //! The description of the routes of a router before cells, against that router.
 
-use capsched_server::cells::RouterOptions;
 use capsched_server::openapi::router_document;
 
 use super::cell_router::cell_router;

@@ -20,9 +20,10 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use capsched::api::NodeReport;
+use capsched_server::cells::RouterOptions;
 use capsched_server::daemon::Daemon;
 use capsched_server::demo;
-use capsched_server::openapi::{OPERATIONS, document};
+use capsched_server::openapi::{OPERATIONS, document, router_operations};
 use capsched_server::rm::{Answer, Command, NodeRegistration, ResourceManager, Submission};
 use capsched_server::security::Authentication;
 use serde_json::Value;
@@ -347,4 +348,53 @@ async fn no_request_made_from_the_description_fails_the_server() {
     // The server answers as before.
     let (status, _) = answer(&router, request("GET", "/health/ready", None)).await;
     assert_eq!(status, StatusCode::OK);
+}
+
+/// What a route of ours answers to a parameter that it does not know.
+async fn refusal(
+    (router, token): (&Router, Option<&str>),
+    method: &str,
+    path: &str,
+) -> (StatusCode, String) {
+    let path = path
+        .replace("{app}", "application_1_0001")
+        .replace(['{', '}'], "");
+    let path = format!("{path}?limitt=1&user.name=yarn");
+    let (status, body) = answer(router, request(method, &path, token)).await;
+    let read: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let message = read["message"].as_str().unwrap_or_default();
+    (status, message.to_owned())
+}
+
+#[tokio::test]
+async fn own_routes_refuse_parameters_that_they_do_not_know_and_name_those_they_do() {
+    let (_rm, server) = everything();
+    let (_router, cells, _dir) = cell_router::cell_router(RouterOptions::default());
+    let of_server = OPERATIONS.iter().map(|one| ((&server, None), one));
+    let yarn = Some("token-of-yarn");
+    let of_router = router_operations().map(|one| ((&cells, yarn), one));
+    let mut refused = BTreeSet::new();
+    for (router, one) in of_server.chain(of_router) {
+        if !one.path.starts_with("/v1/") {
+            continue;
+        }
+        let verb = one.verb.as_http();
+        let (status, message) = refusal(router, verb.as_str(), one.path).await;
+        let start = format!("limitt: no parameter of {}", one.path);
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{verb} {}", one.path);
+        assert!(message.starts_with(&start), "{message}");
+        let known = one.query.iter().all(|name| message.contains(name));
+        assert!(known, "{message}");
+        refused.insert(one.path);
+    }
+    assert!(refused.contains("/v1/events") && refused.contains("/v1/policy"));
+}
+
+#[tokio::test]
+async fn routes_of_yarn_take_no_notice_of_parameters_that_they_do_not_know() {
+    let (_rm, server) = everything();
+    for path in ["/ws/v1/cluster/apps", "/ws/v1/cluster/info", "/health/live"] {
+        let found = refusal((&server, None), "GET", path).await;
+        assert_eq!(found, (StatusCode::OK, String::new()), "{path}");
+    }
 }
