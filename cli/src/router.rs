@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use capsched::api::Reference;
 use capsched::sync::{AtomicBool, Ordering};
 use capsched::time::SystemClock;
 use capsched_server::cells::{
@@ -61,6 +62,9 @@ pub(crate) struct Args {
     /// How long a router leads without renewing, in ms.
     #[arg(long, value_name = "MS", default_value_t = 1_500, requires = "store", value_parser = clap::value_parser!(u64).range(500..=60_000))]
     lease_ms: u64,
+    /// Release of Hadoop in whose form lists, sums and failures are written: 3.4 or 3.5, that of the cells.
+    #[arg(long, value_name = "RELEASE", default_value_t)]
+    reference: Reference,
     #[command(flatten)]
     network: Network,
     #[command(flatten)]
@@ -221,6 +225,7 @@ impl Args {
             patience: Duration::from_millis(self.call_ms),
             looks: Duration::from_millis(self.look_ms),
             partial: self.partial_results,
+            reference: self.reference,
         }
     }
 

@@ -1,13 +1,13 @@
 //! Requests for all cells: lists are joined, metrics are added.
 
 use axum::http::{HeaderValue, StatusCode, header};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::client::{CellAnswer, CellRequest};
 use super::forward::{RouterFailure, shown, unavailable};
 use super::names::CellName;
 use super::routes::CellRouter;
-use crate::rest::Failure;
+use crate::rest::{Failure, Wire};
 
 /// Figures that are ratios: the mean counts, weighted by another figure where there is one.
 const RATIOS: [(&str, Option<&str>); 3] = [
@@ -67,16 +67,19 @@ pub(super) fn elements(answers: Vec<Value>, list: &str, element: &str) -> Vec<Va
     all
 }
 
-/// A list in the form of a resource manager, which writes an empty one as null.
-pub(super) fn list(name: &'static str, element: &str, elements: Vec<Value>) -> Value {
-    let inner = match elements.is_empty() {
-        true => Value::Null,
-        false => Value::Object(Map::from_iter([(
-            element.to_owned(),
-            Value::Array(elements),
-        )])),
+/// A list in the form of a resource manager, such as `{"apps": {"app": [...]}}`. An empty one is null in Hadoop 3.4, and
+/// an empty object in 3.5.
+pub(super) fn list(
+    (name, element): (&'static str, &'static str),
+    elements: Vec<Value>,
+    wire: Wire,
+) -> Value {
+    let inner = match (elements.is_empty(), wire) {
+        (true, Wire::Hadoop34) => Value::Null,
+        (true, Wire::Hadoop35) => Value::Object(Map::new()),
+        (false, _) => json!({ element: elements }),
     };
-    Value::Object(Map::from_iter([(name.to_owned(), inner)]))
+    json!({ name: inner })
 }
 
 /// Nodes without doubles: of a node that moved to another cell the report of the last heartbeat counts.
@@ -213,8 +216,6 @@ fn element(out: &mut String, name: &str, value: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -257,12 +258,11 @@ mod tests {
         ];
         let all = elements(answers, "apps", "app");
         assert_eq!(all, [json!({"id": 1}), json!({"id": 2}), json!({"id": 3})]);
-        assert_eq!(list("apps", "app", Vec::new()), json!({"apps": null}));
-        let xml = xml(&list(
-            "apps",
-            "app",
-            vec![json!({"id": 1, "q": "a<b"}), json!({"id": 2})],
-        ));
+        let none = |wire| list(("apps", "app"), Vec::new(), wire);
+        assert_eq!(none(Wire::Hadoop34), json!({"apps": null}));
+        assert_eq!(none(Wire::Hadoop35), json!({"apps": {}}));
+        let some = vec![json!({"id": 1, "q": "a<b"}), json!({"id": 2})];
+        let xml = xml(&list(("apps", "app"), some, Wire::Hadoop35));
         assert!(
             xml.ends_with("<apps><app><id>1</id><q>a&lt;b</q></app><app><id>2</id></app></apps>"),
             "{xml}"

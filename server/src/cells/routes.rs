@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
-use capsched::api::ApplicationId;
+use capsched::api::{ApplicationId, Reference};
 use capsched::sync::AtomicUsize;
 use capsched::time::{Clock, SystemClock};
 use serde_json::{Value, json};
@@ -46,6 +46,8 @@ pub struct RouterOptions {
     /// Whether lists and sums are answered without cells that cannot be reached.
     // As yarn.router.interceptor.allow-partial-result.enable.
     pub partial: bool,
+    /// The release in whose form the router writes what is not an answer of one cell. It is that of the cells.
+    pub reference: Reference,
 }
 
 impl Default for RouterOptions {
@@ -54,6 +56,7 @@ impl Default for RouterOptions {
             patience: Duration::from_secs(20),
             looks: Duration::from_secs(1),
             partial: false,
+            reference: Reference::default(),
         }
     }
 }
@@ -93,6 +96,7 @@ pub struct CellRouter {
     pub(super) figures: Figures,
     pub(super) patience: Duration,
     pub(super) partial: bool,
+    wire: Wire,
     /// Counts requests that any cell may answer.
     pub(super) turn: Arc<AtomicUsize>,
     looks: Duration,
@@ -123,6 +127,7 @@ impl CellRouter {
             figures: Figures::new(),
             patience: options.patience,
             partial: options.partial,
+            wire: Wire::of(options.reference),
             turn: Arc::new(AtomicUsize::new(0)),
             looks: options.looks,
             clock: Arc::new(clock),
@@ -230,12 +235,31 @@ impl CellRouter {
     }
 }
 
-/// Forms the answer to a request that failed in the router.
-fn refused(failure: RouterFailure, headers: &HeaderMap) -> Response {
-    let media = Media::of(headers).unwrap_or(Media::Json);
-    let mut response = respond(Err(failure.failure.clone()), media, Wire::Hadoop34);
-    failure.mark(&mut response);
-    response
+impl CellRouter {
+    /// Forms the answer to a request that failed in the router.
+    fn refused(&self, failure: RouterFailure, headers: &HeaderMap) -> Response {
+        let media = Media::of(headers).unwrap_or(Media::Json);
+        let mut response = respond(Err(failure.failure.clone()), media, self.wire);
+        failure.mark(&mut response);
+        response
+    }
+
+    /// An answer made of those of all cells.
+    fn merged(&self, document: &Value, missing: &[CellName], headers: &HeaderMap) -> Response {
+        let (media, text) = match Media::of(headers) {
+            Some(Media::Xml) => (Media::Xml, merge::xml(document)),
+            _ => (Media::Json, document.to_string()),
+        };
+        let kind = media.header(self.wire);
+        let mut response = ([(header::CONTENT_TYPE, kind)], text).into_response();
+        if !missing.is_empty() {
+            let names: Vec<&str> = missing.iter().map(CellName::as_str).collect();
+            if let Ok(names) = HeaderValue::from_str(&names.join(",")) {
+                response.headers_mut().insert(MISSING, names);
+            }
+        }
+        response
+    }
 }
 
 fn app_of(text: &str) -> Result<ApplicationId, RouterFailure> {
@@ -243,22 +267,6 @@ fn app_of(text: &str) -> Result<ApplicationId, RouterFailure> {
         let shown: String = text.chars().take(64).flat_map(char::escape_debug).collect();
         Failure::bad_request(format!("Invalid ApplicationId: {shown}")).into()
     })
-}
-
-/// An answer made of those of all cells.
-fn merged(document: &Value, missing: &[CellName], headers: &HeaderMap) -> Response {
-    let (kind, text) = match Media::of(headers) {
-        Some(Media::Xml) => ("application/xml; charset=utf-8", merge::xml(document)),
-        _ => ("application/json;charset=utf-8", document.to_string()),
-    };
-    let mut response = ([(header::CONTENT_TYPE, kind)], text).into_response();
-    if !missing.is_empty() {
-        let names: Vec<&str> = missing.iter().map(CellName::as_str).collect();
-        if let Ok(names) = HeaderValue::from_str(&names.join(",")) {
-            response.headers_mut().insert(MISSING, names);
-        }
-    }
-    response
 }
 
 async fn new_application(
@@ -271,7 +279,7 @@ async fn new_application(
     let answer = match router.any_cell(&request).await {
         Ok(answer) if answer.status == StatusCode::OK => answer,
         Ok(answer) => return answered(answer),
-        Err(failure) => return refused(failure, &headers),
+        Err(failure) => return router.refused(failure, &headers),
     };
     // Ids of cells that started in the same millisecond would be the same. Those of routers never are.
     let text = String::from_utf8_lossy(&answer.body);
@@ -284,7 +292,7 @@ async fn new_application(
         None => {
             let text = "the cell answers no application id";
             let failure = Failure::other(StatusCode::BAD_GATEWAY, "WebApplicationException", text);
-            refused(failure.into(), &headers)
+            router.refused(failure.into(), &headers)
         }
     }
 }
@@ -314,7 +322,7 @@ async fn submit(
         Ok((app, queue)) => router.submit(app, &queue, &request).await,
         Err(failure) => Err(failure.into()),
     };
-    sent.map_or_else(|failure| refused(failure, &headers), answered)
+    sent.map_or_else(|failure| router.refused(failure, &headers), answered)
 }
 
 async fn about(
@@ -335,7 +343,7 @@ async fn about(
         Ok(app) => router.about(app, &request).await,
         Err(failure) => Err(failure),
     };
-    answer.map_or_else(|failure| refused(failure, &headers), answered)
+    answer.map_or_else(|failure| router.refused(failure, &headers), answered)
 }
 
 /// Asks all cells, and forms one answer of theirs.
@@ -346,9 +354,9 @@ async fn joined(
 ) -> Response {
     let request = router.request(Method::GET, uri, headers, Bytes::new());
     match router.join(request).await {
-        Ok(Joined::Answers(answers, missing)) => merged(&form(answers), &missing, headers),
+        Ok(Joined::Answers(answers, missing)) => router.merged(&form(answers), &missing, headers),
         Ok(Joined::Refused(answer)) => answered(answer),
-        Err(failure) => refused(failure, headers),
+        Err(failure) => router.refused(failure, headers),
     }
 }
 
@@ -356,18 +364,20 @@ async fn apps(State(router): State<CellRouter>, uri: Uri, headers: HeaderMap) ->
     let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let limit = query.into_iter().find(|(name, _)| name == "limit");
     let limit = limit.and_then(|(_, value)| value.parse::<usize>().ok());
+    let wire = router.wire;
     let form = |answers| {
         let mut apps = merge::elements(answers, "apps", "app");
         apps.truncate(limit.unwrap_or(usize::MAX));
-        merge::list("apps", "app", apps)
+        merge::list(("apps", "app"), apps, wire)
     };
     joined(&router, (&uri, &headers), form).await
 }
 
 async fn nodes(State(router): State<CellRouter>, uri: Uri, headers: HeaderMap) -> Response {
+    let wire = router.wire;
     let form = |answers| {
         let nodes = merge::elements(answers, "nodes", "node");
-        merge::list("nodes", "node", merge::latest_nodes(nodes))
+        merge::list(("nodes", "node"), merge::latest_nodes(nodes), wire)
     };
     joined(&router, (&uri, &headers), form).await
 }
@@ -383,7 +393,7 @@ async fn node(State(router): State<CellRouter>, uri: Uri, headers: HeaderMap) ->
         Ok(cell) => router.ask(&cell, &request).await,
         Err(failure) => Err(failure),
     };
-    answer.map_or_else(|failure| refused(failure, &headers), answered)
+    answer.map_or_else(|failure| router.refused(failure, &headers), answered)
 }
 
 async fn policy(State(router): State<CellRouter>) -> Response {

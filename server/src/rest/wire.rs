@@ -65,7 +65,8 @@ impl Media {
         best.map(|(_, media)| media)
     }
 
-    const fn header(self, wire: Wire) -> &'static str {
+    /// The type as a header of a release says it.
+    pub(crate) const fn header(self, wire: Wire) -> &'static str {
         match (self, wire) {
             (Self::Json, _) => "application/json;charset=utf-8",
             (Self::Xml, Wire::Hadoop34) => "application/xml; charset=utf-8",

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
+use capsched::api::Reference;
 use capsched_server::cells::{CellRouter, Policy, PolicyChange, RouterOptions};
 use capsched_server::daemon::Serving;
 use capsched_server::rm::{Command, NodeRegistration, ResourceManager};
@@ -15,7 +16,9 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 use super::cell_router::cell_router;
-use super::support::{HOST, answer, options, request, resource_manager, router, tokens};
+use super::support::{
+    HOST, answer, options, request, resource_manager, resource_manager_of, router, tokens,
+};
 
 /// A cell that listens.
 pub(crate) struct Cell {
@@ -28,7 +31,15 @@ pub(crate) struct Cell {
 impl Cell {
     /// Starts a cell at an address; port 0 lets the system choose.
     pub(crate) fn start(address: SocketAddr) -> Self {
-        let rm = resource_manager();
+        Self::over(resource_manager(), address)
+    }
+
+    /// Starts a cell of a release.
+    pub(crate) fn of(reference: Reference, address: SocketAddr) -> Self {
+        Self::over(resource_manager_of(reference), address)
+    }
+
+    fn over(rm: Arc<ResourceManager>, address: SocketAddr) -> Self {
         let mut options = options(tokens());
         options.listen = address;
         let serving = Serving::listen(&options).unwrap();

@@ -10,9 +10,10 @@ mod front;
 mod support;
 
 use axum::http::{StatusCode, header};
+use capsched::api::Reference;
 use capsched_server::cells::{Policy, PolicyChange, RouterOptions};
 use front::{ANN, Cell, Front, JSON, Read, XML, YARN, add_node, anywhere, policy, two_homes};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn submissions_go_to_the_cell_of_their_queue_and_requests_follow_them() {
@@ -47,7 +48,7 @@ async fn lists_are_joined_and_metrics_are_added() {
     let front = Front::with(&cells, two_homes()).await;
     assert_eq!(
         front.get("/ws/v1/cluster/apps").await.json(),
-        json!({"apps": null})
+        json!({"apps": {}})
     );
     let mut ids = Vec::new();
     for queue in ["root.prod.etl", "root.prod.etl", "root.adhoc"] {
@@ -178,6 +179,43 @@ async fn partial_answers_name_the_cells_that_they_lack() {
     west.end().await;
     let none = front.get("/ws/v1/cluster/metrics").await;
     assert_eq!(none.status, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
+async fn a_router_writes_what_is_its_own_in_the_form_of_its_release() {
+    for (reference, empty, xml) in [
+        (
+            Reference::Hadoop34,
+            Value::Null,
+            "application/xml; charset=utf-8",
+        ),
+        (
+            Reference::Hadoop35,
+            json!({}),
+            "application/xml;charset=utf-8",
+        ),
+    ] {
+        let options = RouterOptions {
+            reference,
+            ..RouterOptions::default()
+        };
+        let cell = Cell::of(reference, anywhere());
+        let front = Front::start(options);
+        let queues = json!([{"queue": "root", "home": "east"}]);
+        let text = policy(&[("east", cell.address)], &queues).to_string();
+        let first = Policy::read(text.as_bytes()).unwrap();
+        let made = front.router.change_policy(None, first).await;
+        assert!(matches!(made, PolicyChange::Made { .. }), "{made:?}");
+        for (path, name) in [("apps", "apps"), ("nodes", "nodes")] {
+            let path = format!("/ws/v1/cluster/{path}");
+            let found = front.get(&path).await;
+            assert_eq!(found.json(), json!({ name: empty }), "{reference} {path}");
+            let headers = [("accept", "application/xml")];
+            let found = front.call("GET", &path, &headers, String::new()).await;
+            assert_eq!(found.headers["content-type"], xml, "{reference} {path}");
+        }
+        cell.end().await;
+    }
 }
 
 /// Sets the policy of a router, on a condition.

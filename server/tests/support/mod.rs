@@ -18,11 +18,16 @@ pub(crate) const HOST: &str = "127.0.0.1:8088";
 
 /// A resource manager with the queues of the demonstration and no node.
 pub(crate) fn resource_manager() -> Arc<ResourceManager> {
+    resource_manager_of(Reference::default())
+}
+
+/// The same of a release.
+pub(crate) fn resource_manager_of(reference: Reference) -> Arc<ResourceManager> {
     let options = DemoOptions {
         mode: Mode::Heartbeat,
         ..DemoOptions::default()
     };
-    Arc::new(demo::resource_manager(&options, Reference::default()).unwrap())
+    Arc::new(demo::resource_manager(&options, reference).unwrap())
 }
 
 /// A user's token and the administrator's.
