@@ -1,7 +1,7 @@
 // One application: what it is, what it holds, and why it waits.
 
 import { cluster, get, send, state } from "./api.js";
-import { amount, count, duration, h, many, memory, percent, replace, resource, setText, table, time } from "./dom.js";
+import { amount, count, duration, h, many, memory, percent, recent, replace, resource, setText, table, time } from "./dom.js";
 
 const LIVE = new Set(["NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"]);
 
@@ -134,15 +134,17 @@ function setting(one) {
 function waits(found) {
   const rows = found.timeline.filter((span) => span.why && span.to_ms > span.from_ms);
   if (!rows.length) return null;
-  const heads = [{ text: "From" }, { text: "For", n: true }, { text: "Containers", n: true }, { text: "Reason" }];
-  return table("What it waited for", heads, rows.map((span) => [time(span.from_ms), duration(span.to_ms - span.from_ms), count(span.containers), `${span.why.reason}: ${span.why.detail}`]));
+  const heads = [{ text: "From", t: true }, { text: "For", n: true }, { text: "Containers", n: true }, { text: "Reason", w: true }];
+  const age = found.timeline_age_ms >= 3000 ? `; seen ${duration(found.timeline_age_ms)} ago` : "";
+  return table(`What it waited for, newest first${age}`, heads, rows.reverse().map((span) => [recent(span.from_ms), duration(span.to_ms - span.from_ms), count(span.containers), `${span.why.reason}: ${span.why.detail}`]));
 }
 
 function evidence(one) {
   const of = (value) => (one.dimension ? amount(one.dimension, value) : count(value));
   const parts = [];
   if (one.limit !== null) parts.push(`limit ${of(one.limit)}`);
-  if (one.used !== null) parts.push(`used ${of(one.used)}`);
+  // What is counted and has no limit is there, not used.
+  if (one.used !== null) parts.push(one.limit === null ? of(one.used) : `used ${of(one.used)}`);
   if (one.asked !== null) parts.push(`asked ${of(one.asked)}`);
   if (one.binding) parts.push(`the queue that binds is ${one.binding}`);
   const short = one.short.map(([name, nodes]) => `${count(nodes)} nodes lack ${name}`);

@@ -106,10 +106,13 @@ export function duration(ms) {
 
 export const time = (ms) => (ms > 0 ? new Date(ms).toLocaleString() : "");
 
+// The time of day, with the date where that is not today.
+export const recent = (ms) => (new Date(ms).toDateString() === new Date().toDateString() ? new Date(ms).toLocaleTimeString() : time(ms));
+
 export function table(caption, heads, rows) {
   const cell = (name, one) => {
     const head = heads[one.at];
-    return h(name, { class: head.n ? "n" : head.w ? "w" : null, scope: name === "th" ? "col" : null }, one.what);
+    return h(name, { class: head.n ? "n" : head.w ? "w" : head.t ? "t" : null, scope: name === "th" ? "col" : null }, one.what);
   };
   return h("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption || heads.map((head) => head.text).join(", ") },
     h("table", {},

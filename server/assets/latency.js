@@ -1,7 +1,7 @@
 // How long decisions take: by phase, by percentile, over the last minutes; and what the commit refused.
 
 import { get } from "./api.js";
-import { count, h, keyed, nanoseconds, percent, replace, saveCsv, setText, table } from "./dom.js";
+import { count, duration, h, keyed, nanoseconds, percent, replace, saveCsv, setText, table } from "./dom.js";
 
 const COLOURS = ["#1f77b4", "#d95f02", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8a00", "#777777", "#a4262c", "#6a51a3", "#5c5c5c"];
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [4, 4], [1, 2], [12, 4], [6, 2], [3, 6], [9, 2], [1, 4]];
@@ -101,8 +101,15 @@ function plotCurve(parent, phases) {
     series: [{ label: "share", value: (_, v) => (v === null ? "" : share(v)) }, ...series],
     scales: { x: { time: false, distr: 3 }, y: { distr: 3 } },
     axes: [axes("of the samples are below", { values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : share(tick))), splits: () => [1, 2, 10, 100, 1000, 10000].filter((x) => x <= xs.at(-1)) }),
-      axes(null, { size: 70, values: (_, ticks) => ticks.map((tick) => (tick === null || !/^1/.test(String(tick)) ? "" : nanoseconds(tick))) })],
+      axes(null, { size: 70, splits: (_, axis, low, high) => decades(low, high), values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : nanoseconds(tick))) })],
   });
+}
+
+// Powers of ten, so that a line stands at each label and nowhere else.
+function decades(low, high) {
+  const all = [];
+  for (let at = Math.floor(Math.log10(low)); at <= Math.log10(high) + 1e-9; at += 1) all.push(10 ** at);
+  return all;
 }
 
 function outcomesOf(data) {
@@ -116,5 +123,7 @@ function pendingOf(data) {
   const heads = [{ text: "Reason" }, { text: "Queue" }, { text: "Applications", n: true }, { text: "Containers", n: true }];
   const rows = [...data.pending].sort((one, other) => other.containers - one.containers).slice(0, 20)
     .map((one) => [one.reason, h("a", { href: `#/queues/${encodeURIComponent(one.queue)}` }, one.queue), count(one.applications), count(one.containers)]);
-  return rows.length ? table("", heads, rows) : h("p", { class: "fine" }, "Nothing waits.");
+  if (data.pending_age_ms === null) return h("p", { class: "note" }, "Not looked at yet.");
+  const age = data.pending_age_ms < 3000 ? "" : `Seen ${duration(data.pending_age_ms)} ago`;
+  return rows.length ? table(age, heads, rows) : h("p", { class: "fine" }, "Nothing waits.");
 }
