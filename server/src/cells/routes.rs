@@ -233,9 +233,7 @@ impl CellRouter {
             body,
         }
     }
-}
 
-impl CellRouter {
     /// Forms the answer to a request that failed in the router.
     fn refused(&self, failure: RouterFailure, headers: &HeaderMap) -> Response {
         let media = Media::of(headers).unwrap_or(Media::Json);
@@ -252,11 +250,10 @@ impl CellRouter {
         };
         let kind = media.header(self.wire);
         let mut response = ([(header::CONTENT_TYPE, kind)], text).into_response();
-        if !missing.is_empty() {
-            let names: Vec<&str> = missing.iter().map(CellName::as_str).collect();
-            if let Ok(names) = HeaderValue::from_str(&names.join(",")) {
-                response.headers_mut().insert(MISSING, names);
-            }
+        let names: Vec<&str> = missing.iter().map(CellName::as_str).collect();
+        let names = HeaderValue::from_str(&names.join(","));
+        if let Some(names) = names.ok().filter(|_| !missing.is_empty()) {
+            response.headers_mut().insert(MISSING, names);
         }
         response
     }
