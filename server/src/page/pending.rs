@@ -1,4 +1,4 @@
-//! The last look at what waits and why, renewed by a thread, so that no request waits for one.
+//! The last look at what waits and why, renewed by a thread, so that no request waits for a long one.
 //!
 //! A look is as old as the time between two looks and the time that one takes. While somebody asks, the time between
 //! two looks is a second, or ten times what a look takes. When nobody asked for a minute, it is a second, or a hundred
@@ -24,6 +24,9 @@ const UNASKED_SHARE: u64 = 100;
 
 /// How long a question counts, in ms.
 const ASKED_MS: u64 = 60_000;
+
+/// A first question takes a look itself where the last one took no longer, in ms.
+const QUICK_MS: u64 = 50;
 
 /// A look at what waits.
 #[derive(Clone, Debug)]
@@ -101,17 +104,31 @@ impl PendingWatch {
         }
     }
 
-    /// The last look at what waits; nothing until the first one has ended.
+    /// The last look at what waits. A first question in a minute gets a new one where looks are quick: somebody who
+    /// asks once sees what was submitted just before.
     ///
-    /// Cost: a lock for a moment, while a thread renews looks. Otherwise a look where one is due.
+    /// Cost: a lock for a moment, while a thread renews looks. Otherwise, and before the first look has ended, a look.
     #[must_use]
     pub fn last(&self) -> Option<Look> {
-        // Relaxed: nothing else is read by it.
-        self.asked_ms.store(self.rm.now_ms(), Ordering::Relaxed);
-        if self.followers.load(Ordering::Relaxed) == 0 {
+        let now_ms = self.rm.now_ms();
+        // Relaxed, here and below: nothing else is read by them.
+        let before_ms = self.asked_ms.swap(now_ms, Ordering::Relaxed);
+        let has_look = self.last_look().is_some();
+        if self.followers.load(Ordering::Relaxed) == 0 || !has_look {
             self.renew();
+        } else if now_ms.saturating_sub(before_ms) >= ASKED_MS {
+            self.renew_if_quick();
         }
         self.last_look().clone()
+    }
+
+    /// Takes a look though none is due, unless one is being taken or the last one took long.
+    fn renew_if_quick(&self) {
+        if let Ok(mut looks) = self.looks.try_lock()
+            && looks.pace.is_some_and(|pace| pace.took_ms <= QUICK_MS)
+        {
+            self.look(&mut looks, self.rm.now_ms());
+        }
     }
 
     /// What an application waited for, from look to look; when the last look was, up to which that is known; and the
@@ -144,6 +161,10 @@ impl PendingWatch {
         if !looks.pace.is_none_or(is_due) {
             return;
         }
+        self.look(&mut looks, begun_ms);
+    }
+
+    fn look(&self, looks: &mut Looks, begun_ms: u64) {
         let newest = self.rm.engine().snapshot();
         let looker = looks.looker.take();
         let mut looker = looker.unwrap_or_else(|| Looker::new(&newest));
@@ -272,12 +293,9 @@ mod tests {
         let (rm, clock) = manager();
         let watch = Arc::new(PendingWatch::new(Arc::clone(&rm)));
         let following = Arc::clone(&watch).followed();
-        let before = listed(&rm, &watch).await;
-        assert_eq!(before.to_string(), "[[null],null]");
-        following.follow();
         let reason = "NO_NODE_WITH_LABEL";
-        let seen = listed(&rm, &watch).await;
-        assert_eq!(seen, serde_json::json!([[reason], 0]));
+        let first = listed(&rm, &watch).await;
+        assert_eq!(first, serde_json::json!([[reason], 0]));
         submit(&rm);
         clock.advance(std::time::Duration::from_secs(90));
         let stuck = watch.looks();
@@ -294,11 +312,29 @@ mod tests {
         let (rm, clock) = manager();
         let watch = Arc::new(PendingWatch::new(rm));
         let following = Arc::clone(&watch).followed();
-        assert!(watch.last().is_none());
-        drop(following);
         assert_eq!(watch.last().unwrap().pending().apps.len(), 1);
+        drop(following);
         clock.advance(std::time::Duration::from_secs(1));
         assert_eq!(watch.last().unwrap().at_ms(), 1_001_000);
+    }
+
+    #[test]
+    fn a_first_question_sees_what_was_submitted_just_before_unless_looks_take_long() {
+        let (rm, clock) = manager();
+        let watch = Arc::new(PendingWatch::new(Arc::clone(&rm)));
+        let following = Arc::clone(&watch).followed();
+        following.follow();
+        submit(&rm);
+        let seen = |watch: &PendingWatch| watch.last().unwrap().pending().apps.len();
+        assert_eq!(seen(&watch), 2);
+        submit(&rm);
+        assert_eq!(seen(&watch), 2, "somebody asked just before");
+        clock.advance(std::time::Duration::from_millis(ASKED_MS));
+        watch.looks().pace.as_mut().unwrap().took_ms = QUICK_MS + 1;
+        assert_eq!(seen(&watch), 2, "a look takes long");
+        clock.advance(std::time::Duration::from_millis(ASKED_MS));
+        watch.looks().pace.as_mut().unwrap().took_ms = QUICK_MS;
+        assert_eq!(seen(&watch), 3);
     }
 
     #[test]
