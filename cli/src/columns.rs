@@ -68,6 +68,7 @@ impl Side<'_> {
             timing,
             costs: self.costs.costs(),
             tries,
+            says_end: true,
         }
     }
 }
@@ -130,11 +131,7 @@ impl Stage<'_> {
         }
         let all: Vec<Result<Outcome>> = sides
             .par_iter()
-            .map(|side| {
-                let bar = ProgressBar::hidden();
-                bar.set_length(side.setting.trace.facts.jobs);
-                self.one(side, &bar)
-            })
+            .map(|side| self.one(side, &ProgressBar::hidden()))
             .collect();
         all.into_iter().collect()
     }

@@ -162,6 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         timing,
         costs: None,
         tries: true,
+        says_end: true,
     };
     let played = MODES.map(|mode| play(args, &scene, mode)).into_iter();
     let runs = played.collect::<Result<Vec<Outcome>>>()?;

@@ -75,6 +75,7 @@ impl Staged {
             timing: self.timing,
             costs: self.costs.costs(),
             tries: false,
+            says_end: true,
         }
     }
 }

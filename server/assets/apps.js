@@ -74,7 +74,6 @@ export function open(main, place, signal) {
 
 // Below three seconds the age would change with every answer and say nothing.
 function reasonsAge(ms) {
-  if (ms === null) return "what they wait for is not known yet";
   return ms < 3000 ? "what they wait for is seen each second" : `what they wait for was seen ${duration(ms)} ago`;
 }
 

@@ -123,7 +123,6 @@ function pendingOf(data) {
   const heads = [{ text: "Reason" }, { text: "Queue" }, { text: "Applications", n: true }, { text: "Containers", n: true }];
   const rows = [...data.pending].sort((one, other) => other.containers - one.containers).slice(0, 20)
     .map((one) => [one.reason, h("a", { href: `#/queues/${encodeURIComponent(one.queue)}` }, one.queue), count(one.applications), count(one.containers)]);
-  if (data.pending_age_ms === null) return h("p", { class: "note" }, "Not looked at yet.");
   const age = data.pending_age_ms < 3000 ? "" : `Seen ${duration(data.pending_age_ms)} ago`;
   return rows.length ? table(age, heads, rows) : h("p", { class: "fine" }, "Nothing waits.");
 }

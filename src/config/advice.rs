@@ -24,6 +24,9 @@ const MOST: usize = 1_000;
 /// Hints of one kind: the first ones make the point.
 const HINTS: usize = 10;
 
+/// Names that one hint about several lists.
+const NAMED: usize = 4;
+
 /// Findings of a kind that are counted and not listed.
 pub(super) type Further = BTreeMap<(Severity, &'static str), usize>;
 
@@ -358,7 +361,6 @@ impl Advice<'_> {
             }
         }
         by_name.retain(|_, leaves| leaves.len() > 1);
-        let names = by_name.len();
         let named = by_name.first_key_value();
         let Some((name, [first, second, rest @ ..])) =
             named.map(|(name, leaves)| (*name, leaves.as_slice()))
@@ -369,11 +371,7 @@ impl Advice<'_> {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        let others = match names - 1 {
-            0 => String::new(),
-            1 => "; so it is with 1 more name".to_owned(),
-            n => format!("; so it is with {n} more names"),
-        };
+        let others = further_names(by_name.keys().skip(1));
         let (one, other) = (clip(&first.path), clip(&second.path));
         let message = format!(
             "several leaves are called `{}`: {one}, {other}{more}{others}",
@@ -397,6 +395,20 @@ fn unknown(rest: &str, near: Option<String>, start: &str) -> Diagnostic {
     match near {
         Some(near) => finding.help(format!("did you mean `{start}{near}`?")),
         None => finding,
+    }
+}
+
+/// The end of a hint about names: those that it holds for as well, at most [`NAMED`] of them.
+fn further_names<'a>(names: impl Iterator<Item = &'a &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| clip(name)).collect();
+    let (shown, left) = names.split_at(names.len().min(NAMED));
+    match (shown, left.len()) {
+        ([], _) => String::new(),
+        (shown, 0) => format!("; the same holds for `{}`", shown.join("`, `")),
+        (shown, left) => {
+            let shown = shown.join("`, `");
+            format!("; the same holds for `{shown}` and {left} more")
+        }
     }
 }
 

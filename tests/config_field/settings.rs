@@ -464,3 +464,25 @@ fn each_way_to_propose_what_others_reserved_for_ever_is_named() {
         assert_eq!(names, named.map(|_| true), "{more:?}: {message:?}");
     }
 }
+
+#[test]
+fn leaves_of_the_same_names_are_one_hint_that_lists_the_first_names() {
+    let hints = |leaves: &str| {
+        let mut own = vec![("root.queues".to_owned(), "a,b".to_owned())];
+        for parent in ["root.a", "root.b"] {
+            own.push((format!("{parent}.queues"), leaves.to_owned()));
+            let below = leaves.split(',').map(|leaf| format!("{parent}.{leaf}"));
+            let all = below.chain([parent.to_owned()]);
+            own.extend(all.map(|queue| (format!("{queue}.capacity"), "1w".to_owned())));
+        }
+        let own: Vec<(&str, &str)> = own.iter().map(|(k, v)| (&**k, &**v)).collect();
+        let hints = found(&own, &[], "H_QUEUE_NAMESAKE").into_iter();
+        hints.map(|(_, message, _)| message).collect::<Vec<_>>()
+    };
+    let first = "several leaves are called `k`: root.a.k, root.b.k";
+    assert_eq!(hints("k"), [first]);
+    let two = format!("{first}; the same holds for `l`, `m`");
+    assert_eq!(hints("m,l,k"), [two]);
+    let many = format!("{first}; the same holds for `l`, `m`, `n`, `o` and 2 more");
+    assert_eq!(hints("k,l,m,n,o,p,q"), [many]);
+}

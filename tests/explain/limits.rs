@@ -103,7 +103,7 @@ fn siblings_that_use_a_queue_above_hold_its_headroom() {
     assert_eq!(cluster.sets(2, "root.a.maximum-capacity"), "70");
 }
 
-/// What siblings leave of the maximum above is handed down in whole smallest allocations: 409 MiB are none.
+/// What siblings leave of the maximum above counts in whole smallest allocations: 409 MiB are none.
 #[test]
 fn what_a_queue_above_leaves_is_not_the_maximum_of_the_leaf() {
     let conf = [

@@ -84,6 +84,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) costs: Option<&'a Costs>,
     /// Whether steps are tried for the work that is left at the end.
     pub(crate) tries: bool,
+    /// Whether the end is said on standard error; a caller that plays many says what goes on itself.
+    pub(crate) says_end: bool,
 }
 
 impl Default for Timing {
@@ -174,6 +176,7 @@ impl Row {
             timing,
             costs,
             tries: _,
+            says_end: _,
         } = *scene;
         let span = trace.facts.last_ms;
         let nodes = RunNodes {
@@ -227,10 +230,9 @@ impl Row {
         }
     }
 
-    /// Says on standard error that a run ended. A bar without a length is that of one run of many, whose caller
-    /// says what goes on.
-    fn note_end(self, bar: &ProgressBar, report: &RunReport, wall_ns: u64) {
-        if bar.length().is_none() {
+    /// Says on standard error that a run ended, where its caller leaves it to the run.
+    fn note_end(self, scene: &Scene<'_>, report: &RunReport, wall_ns: u64) {
+        if !scene.says_end {
             return;
         }
         note(format_args!(
@@ -281,7 +283,7 @@ impl Row {
         let wall_ns = clock.now_ns() - before;
         report.mapping = trace.facts.mapping.clone();
         bar.finish_and_clear();
-        self.note_end(bar, &report, wall_ns);
+        self.note_end(scene, &report, wall_ns);
         let mut left = left_work(&mut driver, &report, &cluster.origin);
         if scene.tries {
             self.try_steps(cluster, driver.scheduler(), &mut left);

@@ -141,6 +141,7 @@ impl Progress {
 fn play(staged: &Staged, name: &str, cluster: &Cluster) -> Result<RunSummary> {
     let scene = Scene {
         cluster,
+        says_end: false,
         ..staged.scene()
     };
     let mut watch = PerQueue::default();

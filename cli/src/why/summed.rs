@@ -111,6 +111,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn waits_of_one_reason_and_setting_are_one_line_with_the_figures_of_the_longest() {
+        let found = |reason, detail: &str, property: &str| {
+            Finding::new(reason, detail.to_owned()).by_queue_setting("root.a", property)
+        };
+        let short = found(Reason::QueueMaxCapacity, "short", "maximum-capacity");
+        let long = found(Reason::QueueMaxCapacity, "long", "maximum-capacity");
+        let user = found(Reason::UserLimit, "user", "user-limit-factor");
+        let spans: Vec<WaitSpan> = [(0, 10, &short, 2), (10, 15, &user, 7), (15, 45, &long, 3)]
+            .map(|(from_ms, to_ms, finding, containers)| WaitSpan {
+                from_ms,
+                to_ms,
+                finding: Some(finding.clone()),
+                containers,
+            })
+            .into();
+        let waited: Vec<&WaitSpan> = spans.iter().collect();
+        let found = causes(&waited);
+        let figures = |cause: &Cause<'_>| {
+            let span = (cause.from_ms, cause.to_ms, cause.sum_ms);
+            (
+                cause.longest.detail.clone(),
+                span,
+                cause.spans,
+                cause.containers,
+            )
+        };
+        let figures: Vec<_> = found.iter().map(figures).collect();
+        let wanted = [
+            ("long".to_owned(), (0, 45, 40), 2, 3),
+            ("user".to_owned(), (10, 15, 5), 1, 7),
+        ];
+        assert_eq!(figures, wanted);
+    }
+
+    #[test]
     fn waits_in_turn_are_summed_and_the_longest_comes_first() {
         let part = |ms: u64, what: &str| (ms, what.to_owned());
         let mut parts = Vec::new();

@@ -71,9 +71,7 @@ impl Figures {
     }
 
     fn pending(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(look) = self.pending.last() else {
-            return Ok(());
-        };
+        let look = self.pending.last();
         let age_ms = self.rm.now_ms().saturating_sub(look.at_ms());
         let age = Value::Real(Duration::from_millis(age_ms).as_secs_f64());
         Family::of("pending_age", "How long ago what waits was looked at")

@@ -68,8 +68,8 @@ pub(super) struct List {
     apps: Vec<Row>,
     /// Names the next page; nothing on the last one.
     next: Option<String>,
-    /// How long ago what waits was looked at, in ms; nothing before the first look, when rows have no reasons yet.
-    reasons_age_ms: Option<u64>,
+    /// How long ago what waits was looked at, in ms.
+    reasons_age_ms: u64,
 }
 
 /// An application, by YARN's names where it has them.
@@ -101,7 +101,7 @@ pub(super) async fn list(
     blocking(move || {
         wish.check()?;
         let look = page.pending.last();
-        Ok(Json(wish.list(&page.rm, look.as_ref())?))
+        Ok(Json(wish.list(&page.rm, &look)?))
     })
     .await
 }
@@ -152,10 +152,9 @@ impl Wish {
         (by, app.id)
     }
 
-    fn list(mut self, rm: &ResourceManager, look: Option<&Look>) -> Result<List, Problem> {
+    fn list(mut self, rm: &ResourceManager, look: &Look) -> Result<List, Problem> {
         self.q = self.q.to_lowercase();
-        let nothing = Pending::default();
-        let pending = look.map_or(&nothing, Look::pending);
+        let pending = look.pending();
         let limit = self.limit.unwrap_or(USUAL).clamp(1, MOST);
         let after = self.after.as_deref().map(place_of).transpose()?;
         let (total, matched, mut rows, next) = rm.read(|books| {
@@ -179,13 +178,12 @@ impl Wish {
             (books.apps().len(), matched, rows, next)
         });
         add_memory(rm, &mut rows)?;
-        let age = |look: &Look| rm.now_ms().saturating_sub(look.at_ms());
         Ok(List {
             total,
             matched,
             apps: rows,
             next,
-            reasons_age_ms: look.map(age),
+            reasons_age_ms: rm.now_ms().saturating_sub(look.at_ms()),
         })
     }
 }

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::Page;
 use super::answer::{Problem, blocking};
 use super::look::Pending;
-use super::pending::Look;
 
 /// Shares of the samples at which a curve has points.
 const SHARES: [f64; 15] = [
@@ -30,14 +29,13 @@ pub(super) async fn all(State(page): State<Page>) -> Result<Json<Value>, Problem
         });
         let look = page.pending.last();
         let now_ms = rm.now_ms();
-        let age = |look: &Look| now_ms.saturating_sub(look.at_ms());
         Ok(Json(json!({
             "time": now_ms,
             "allocated": events.allocated,
             "phases": phases.map(|(phase, found)| phase_of(phase, found)).collect::<Vec<_>>(),
             "outcomes": outcomes.collect::<Vec<_>>(),
-            "pending": look.as_ref().map_or_else(Vec::new, |look| pending_of(look.pending())),
-            "pending_age_ms": look.as_ref().map(age),
+            "pending": pending_of(look.pending()),
+            "pending_age_ms": now_ms.saturating_sub(look.at_ms()),
         })))
     })
     .await

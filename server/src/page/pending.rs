@@ -2,7 +2,8 @@
 //!
 //! A look is as old as the time between two looks and the time that one takes. While somebody asks, the time between
 //! two looks is a second, or ten times what a look takes. When nobody asked for a minute, it is a second, or a hundred
-//! times what a look takes: then looks are for timelines alone. The first question ends that.
+//! times what a look takes: then looks are for timelines alone. The first question ends that, and takes a look itself
+//! where the last one was quick.
 
 use std::sync::{Arc, PoisonError};
 
@@ -109,17 +110,24 @@ impl PendingWatch {
     ///
     /// Cost: a lock for a moment, while a thread renews looks. Otherwise, and before the first look has ended, a look.
     #[must_use]
-    pub fn last(&self) -> Option<Look> {
+    pub fn last(&self) -> Look {
         let now_ms = self.rm.now_ms();
         // Relaxed, here and below: nothing else is read by them.
         let before_ms = self.asked_ms.swap(now_ms, Ordering::Relaxed);
-        let has_look = self.last_look().is_some();
-        if self.followers.load(Ordering::Relaxed) == 0 || !has_look {
+        if self.followers.load(Ordering::Relaxed) == 0 {
             self.renew();
         } else if now_ms.saturating_sub(before_ms) >= ASKED_MS {
             self.renew_if_quick();
         }
-        self.last_look().clone()
+        let known = self.last_look().clone();
+        known.unwrap_or_else(|| self.first())
+    }
+
+    /// The first look, which a thread may have begun.
+    fn first(&self) -> Look {
+        let mut looks = self.looks();
+        let known = self.last_look().clone();
+        known.unwrap_or_else(|| self.look(&mut looks, self.rm.now_ms()))
     }
 
     /// Takes a look though none is due, unless one is being taken or the last one took long.
@@ -136,8 +144,8 @@ impl PendingWatch {
     ///
     /// Cost: as [`Self::last`].
     #[must_use]
-    pub fn timeline(&self, app: ApplicationId) -> (Timeline, Option<u64>, u64) {
-        let looked_ms = self.last().map(|look| look.at_ms);
+    pub fn timeline(&self, app: ApplicationId) -> (Timeline, u64, u64) {
+        let looked_ms = self.last().at_ms;
         let timelines = self.timelines();
         // Within the lock, so that no look is later.
         let now_ms = self.rm.now_ms();
@@ -164,7 +172,7 @@ impl PendingWatch {
         self.look(&mut looks, begun_ms);
     }
 
-    fn look(&self, looks: &mut Looks, begun_ms: u64) {
+    fn look(&self, looks: &mut Looks, begun_ms: u64) -> Look {
         let newest = self.rm.engine().snapshot();
         let looker = looks.looker.take();
         let mut looker = looker.unwrap_or_else(|| Looker::new(&newest));
@@ -172,10 +180,12 @@ impl PendingWatch {
         looks.looker = Some(looker);
         self.note(begun_ms, &pending);
         let at_ms = begun_ms;
-        *self.last_look() = Some(Look { pending, at_ms });
+        let look = Look { pending, at_ms };
+        *self.last_look() = Some(look.clone());
         let ended_ms = self.rm.now_ms();
         let took_ms = ended_ms.saturating_sub(begun_ms);
         looks.pace = Some(Pace { ended_ms, took_ms });
+        look
     }
 
     /// Has the timelines follow a look. They and the books are locked one after the other, each for a short time.
@@ -312,10 +322,10 @@ mod tests {
         let (rm, clock) = manager();
         let watch = Arc::new(PendingWatch::new(rm));
         let following = Arc::clone(&watch).followed();
-        assert_eq!(watch.last().unwrap().pending().apps.len(), 1);
+        assert_eq!(watch.last().pending().apps.len(), 1);
         drop(following);
         clock.advance(std::time::Duration::from_secs(1));
-        assert_eq!(watch.last().unwrap().at_ms(), 1_001_000);
+        assert_eq!(watch.last().at_ms(), 1_001_000);
     }
 
     #[test]
@@ -325,7 +335,7 @@ mod tests {
         let following = Arc::clone(&watch).followed();
         following.follow();
         submit(&rm);
-        let seen = |watch: &PendingWatch| watch.last().unwrap().pending().apps.len();
+        let seen = |watch: &PendingWatch| watch.last().pending().apps.len();
         assert_eq!(seen(&watch), 2);
         submit(&rm);
         assert_eq!(seen(&watch), 2, "somebody asked just before");
@@ -341,14 +351,14 @@ mod tests {
     fn what_did_not_change_is_not_looked_at_again() {
         let (rm, clock) = manager();
         let watch = Arc::new(PendingWatch::new(Arc::clone(&rm)));
-        let first = watch.last().unwrap();
+        let first = watch.last();
         clock.advance(std::time::Duration::from_secs(2));
-        let second = watch.last().unwrap();
+        let second = watch.last();
         assert_eq!((first.at_ms, second.at_ms), (1_000_000, 1_002_000));
         assert!(Arc::ptr_eq(&first.pending, &second.pending));
         submit(&rm);
         clock.advance(std::time::Duration::from_secs(2));
-        let third = watch.last().unwrap();
+        let third = watch.last();
         assert_eq!(
             (second.pending.apps.len(), third.pending.apps.len()),
             (1, 2)

@@ -41,23 +41,24 @@ pub(super) async fn why(
     blocking(move || {
         let id = application(&page, &app)?;
         let (timeline, looked_ms, now_ms) = page.pending.timeline(id);
-        let age_ms = looked_ms.map(|looked_ms| now_ms.saturating_sub(looked_ms));
         let shown = Shown::of(&page, (id, now_ms), conf.map(|Extension(conf)| conf));
         let verdict = verdict_on(&page, id);
-        if !further.would_help {
+        // With steps, reasons and steps are of one state.
+        let (found, steps) = if further.would_help {
+            let (found, steps) = tried(&page, (id, verdict), &shown.loaded)?;
+            (found, Some(steps))
+        } else {
             let mut found = Engine::explain(page.rm.engine(), id);
             if let Some(found) = &mut found {
                 found.preemption = verdict;
             }
-            let mut document = shown.document(id, found.as_ref(), &timeline);
-            document["timeline_age_ms"] = age_ms.into();
-            return Ok(Json(document));
-        }
-        // Reasons and steps are of one state.
-        let (found, steps) = tried(&page, (id, verdict), &shown.loaded)?;
+            (found, None)
+        };
         let mut document = shown.document(id, found.as_ref(), &timeline);
-        document["timeline_age_ms"] = age_ms.into();
-        document["would_help"] = steps.iter().map(step).collect();
+        document["timeline_age_ms"] = now_ms.saturating_sub(looked_ms).into();
+        if let Some(steps) = steps {
+            document["would_help"] = steps.iter().map(step).collect();
+        }
         Ok(Json(document))
     })
     .await

@@ -165,7 +165,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(folder) = &args.out {
         write(folder, &converted, &report, args)?;
     }
-    tell(&converted.lost);
+    note_losses(&converted.lost);
     if report.refuses(false) {
         let first = report.first_error().map(ToString::to_string);
         note(format_args!(
@@ -181,7 +181,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
 const SHOWN: usize = 5;
 
 /// Says what was lost; the first ones of each kind, and how many more there are.
-fn tell(lost: &[Lost]) {
+fn note_losses(lost: &[Lost]) {
     let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for one in lost {
         let count = seen.entry(one.kind()).or_default();
