@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::limits;
 use crate::output::say;
 use crate::results;
-use crate::stats::{Spread, grouped};
+use crate::stats::{Paired, Spread, fastest_quarter, grouped};
 
 /// Arguments of `perf compare`.
 #[derive(clap::Args, Debug)]
@@ -35,52 +35,89 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, any_profile: bool) -> Result<()> {
-    let (mut a, mut b) = (Vec::new(), Vec::new());
-    let mut hashes = Vec::new();
-    let mut decisions = [BTreeSet::new(), BTreeSet::new()];
-    for _ in 0..args.rounds {
-        let [by_a, by_b] = &mut decisions;
-        for (binary, rates, decisions) in [(&args.a, &mut a, by_a), (&args.b, &mut b, by_b)] {
-            let record = one(binary, args, any_profile)?;
-            let whole = record.get("complete").and_then(Value::as_bool) != Some(false);
-            ensure!(whole, "{}: a round ran out of time", binary.display());
-            let rate = results::number(&record, "decisions_per_second");
-            rates.push(rate.context("a record has a rate")?);
-            decisions.insert(results::text(&record, "decision_hash").to_owned());
-            let hash = results::text(&record, "workload_hash").to_owned();
-            if !hashes.contains(&hash) {
-                hashes.push(hash);
-            }
+    let mut sides = [Side::default(), Side::default()];
+    for round in 0..args.rounds {
+        for side in order(round) {
+            let binary = [&args.a, &args.b][side];
+            sides[side].add(&one(binary, args, any_profile)?, binary)?;
         }
     }
+    let [a, b] = &sides;
     ensure!(
-        hashes.len() == 1,
+        a.workloads == b.workloads && a.workloads.len() == 1,
         "the builds know different workloads of the name {}",
         args.workload
     );
-    let [a, b] = [a, b].map(|rates| Spread::of(&rates).unwrap_or_default());
-    for (name, found) in [("A", a), ("B", b)] {
-        say!(
-            "{name}: {}/s ({} to {}) over {} rounds",
-            grouped(found.median),
-            grouped(found.min),
-            grouped(found.max),
-            found.rounds
-        );
+    for (name, side) in [("A", a), ("B", b)] {
+        say!("{name}: {}", side.rates());
     }
-    say!("{}", alike(&decisions));
-    let ratio = b.over(a);
-    say!(
-        "B is {} times A ({} to {})",
-        ratio.median,
-        ratio.min,
-        ratio.max
-    );
+    say!("{}", alike([&a.decisions, &b.decisions]));
+    let ratio = b.spread().over(a.spread());
+    let (median, min, max) = (ratio.median, ratio.min, ratio.max);
+    say!("B is {median} times A ({min} to {max})");
+    say!("{}", in_pairs(&a.rates, &b.rates));
+    say!("{}", of_the_fastest(&a.rates, &b.rates));
     Ok(())
 }
 
+/// Which of the two builds is first in a round: they take turns, so that a trend of the machine meets both.
+fn order(round: usize) -> [usize; 2] {
+    if round.is_multiple_of(2) {
+        [0, 1]
+    } else {
+        [1, 0]
+    }
+}
+
+/// What the rounds of one build came to.
+#[derive(Debug, Default)]
+struct Side {
+    /// Decisions a second, a round each.
+    rates: Vec<u64>,
+    decisions: BTreeSet<String>,
+    workloads: BTreeSet<String>,
+}
+
+impl Side {
+    fn add(&mut self, record: &Value, binary: &Path) -> Result<()> {
+        let whole = record.get("complete").and_then(Value::as_bool) != Some(false);
+        ensure!(whole, "{}: a round ran out of time", binary.display());
+        let rate = results::number(record, "decisions_per_second");
+        self.rates.push(rate.context("a record has a rate")?);
+        let text = |name| results::text(record, name).to_owned();
+        self.decisions.insert(text("decision_hash"));
+        self.workloads.insert(text("workload_hash"));
+        Ok(())
+    }
+
+    fn spread(&self) -> Spread {
+        Spread::of(&self.rates).unwrap_or_default()
+    }
+
+    fn rates(&self) -> String {
+        let found = self.spread();
+        let [median, min, max] = [found.median, found.min, found.max].map(grouped);
+        format!("{median}/s ({min} to {max}) over {} rounds", found.rounds)
+    }
+}
+
+/// The ratio of rounds that were measured one right after the other.
+fn in_pairs(a: &[u64], b: &[u64]) -> String {
+    let pairs: Vec<(u64, u64)> = b.iter().copied().zip(a.iter().copied()).collect();
+    let Paired { median, low, high } = Paired::percent(&pairs).unwrap_or_default();
+    format!("in pairs B has {median} % of A's rate ({low} to {high}, 19 times in 20)")
+}
+
+/// The ratio where both ran undisturbed: work of others on the machine takes away from a rate and adds nothing.
+fn of_the_fastest(a: &[u64], b: &[u64]) -> String {
+    let [a, b] = [a, b].map(|rates| Spread::of(&fastest_quarter(rates)).unwrap_or_default());
+    let ratio = b.over(a);
+    let (median, min, max, rounds) = (ratio.median, ratio.min, ratio.max, a.rounds);
+    format!("of the fastest quarter B is {median} times A ({min} to {max}, {rounds} rounds)")
+}
+
 /// What the hashes of both builds' decisions say of them.
-fn alike([a, b]: &[BTreeSet<String>; 2]) -> &'static str {
+fn alike([a, b]: [&BTreeSet<String>; 2]) -> &'static str {
     // A churn has no hash, nor had fills that were cut short in earlier builds.
     if a.contains("") || b.contains("") {
         "whether both decided alike is not known: records of this workload have no hash of it"
@@ -119,7 +156,7 @@ mod tests {
     #[test]
     fn builds_that_decide_otherwise_are_told_from_a_mode_that_does_not_repeat() {
         let set = |hashes: &[&str]| hashes.iter().map(|&hash| hash.to_owned()).collect();
-        let verdict = |a: &[&str], b: &[&str]| alike(&[set(a), set(b)]);
+        let verdict = |a: &[&str], b: &[&str]| alike([&set(a), &set(b)]);
         assert!(verdict(&["x"], &["x"]).starts_with("both decided alike"));
         assert!(verdict(&[""], &[""]).contains("not known"));
         assert!(verdict(&[""], &["x"]).contains("not known"));
@@ -127,5 +164,19 @@ mod tests {
         assert!(verdict(&["x", "y"], &["z"]).contains("never"));
         assert!(verdict(&["x", "y"], &["y"]).contains("does not repeat"));
         assert!(verdict(&["x", "y"], &["x", "y"]).contains("does not repeat"));
+    }
+
+    #[test]
+    fn what_disturbs_some_rounds_does_not_move_the_ratio_of_the_fastest() {
+        let a = [50, 100, 55, 104, 60, 40, 45, 57];
+        let b = [98, 44, 41, 49, 43, 47, 102, 46];
+        assert_eq!(
+            of_the_fastest(&a, &b),
+            "of the fastest quarter B is 0.98 times A (0.94 to 1.02, 2 rounds)"
+        );
+        assert_eq!(
+            in_pairs(&a, &b),
+            "in pairs B has 80.7 % of A's rate (71.66 to 196, 19 times in 20)"
+        );
     }
 }

@@ -72,6 +72,13 @@ impl Paired {
     }
 }
 
+/// The fastest quarter of some rates, in order; of few rates one.
+pub(crate) fn fastest_quarter(rates: &[u64]) -> Vec<u64> {
+    let mut sorted = rates.to_vec();
+    sorted.sort_unstable();
+    sorted.split_off(sorted.len() - rates.len().div_ceil(4))
+}
+
 /// A ratio to two places; nothing times nothing is nothing.
 pub(crate) fn ratio(one: u64, other: u64) -> f64 {
     if other == 0 {
@@ -124,6 +131,13 @@ mod tests {
         let paired = Paired::percent(&spread).unwrap();
         assert_eq!((paired.median, paired.low, paired.high), (50.0, 40.0, 60.0));
         assert_eq!(Paired::percent(&[]), None);
+    }
+
+    #[test]
+    fn the_fastest_quarter_is_never_empty_unless_all_is() {
+        assert_eq!(fastest_quarter(&[3, 1, 2]), [3]);
+        assert_eq!(fastest_quarter(&[5, 9, 1, 7, 2]), [7, 9]);
+        assert_eq!(fastest_quarter(&[]), [0; 0]);
     }
 
     #[test]
