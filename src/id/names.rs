@@ -8,9 +8,9 @@ use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use ecow::EcoString;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
-use smol_str::SmolStr;
 
 use super::java_order;
 
@@ -79,9 +79,9 @@ impl fmt::Display for ContainerId {
 /// A node: host and port. Order is by host, then port.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeName {
-    /// Hosts of up to 23 bytes stand in place: events and answers copy the name of their node, and threads that count
+    /// Hosts of up to 15 bytes stand in place: events and answers copy the name of their node, and threads that count
     /// one shared text wait for each other.
-    host: SmolStr,
+    host: EcoString,
     port: u16,
 }
 
@@ -171,8 +171,8 @@ impl FromStr for NodeName {
 
 /// Full path of a queue, from `root`. It is compared and hashed as its text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-// Paths of up to 23 bytes stand in place, as the host of a node does: each event of a container copies one.
-pub struct QueuePath(SmolStr);
+// Paths of up to 15 bytes stand in place, as the host of a node does: each event of a container copies one.
+pub struct QueuePath(EcoString);
 
 impl Deref for QueuePath {
     type Target = str;
@@ -208,7 +208,7 @@ impl From<String> for QueuePath {
 
 impl From<QueuePath> for Arc<str> {
     fn from(path: QueuePath) -> Self {
-        path.0.into()
+        path.0.as_str().into()
     }
 }
 
