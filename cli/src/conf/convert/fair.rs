@@ -7,7 +7,7 @@ use roxmltree::Node;
 
 use super::fair_general::{self as general, General, master_share};
 use super::xml::{elements, line, parse, text};
-use super::{Converted, fair_placement, quantity};
+use super::{Converted, Stop, fair_placement, fair_refused, quantity};
 use crate::output::Problem;
 
 /// Levels of queues that are followed.
@@ -28,6 +28,33 @@ struct FairQueue {
     children: Vec<FairQueue>,
 }
 
+impl FairQueue {
+    /// Adds a queue below this one. Elements with one name describe one queue.
+    fn adopt(&mut self, child: FairQueue) {
+        match self.children.iter_mut().find(|one| one.path == child.path) {
+            Some(same) => same.merge(child),
+            None => self.children.push(child),
+        }
+    }
+
+    /// Takes over what a second element with the name of this queue says.
+    fn merge(&mut self, other: FairQueue) {
+        if other.values.contains_key("weight") {
+            self.weight = other.weight;
+        }
+        let orders = ["schedulingPolicy", "schedulingMode"];
+        if orders.iter().any(|name| other.values.contains_key(*name)) {
+            self.policy = other.policy;
+        }
+        self.parent |= other.parent;
+        self.preemptable &= other.preemptable;
+        self.values.extend(other.values);
+        for child in other.children {
+            self.adopt(child);
+        }
+    }
+}
+
 /// The file as a whole.
 struct Allocations<'a> {
     name: &'a str,
@@ -35,6 +62,8 @@ struct Allocations<'a> {
     percentages: bool,
     preemption: bool,
     default_policy: String,
+    /// Whether the file has an element for root.
+    names_root: bool,
     out: Converted,
 }
 
@@ -58,20 +87,26 @@ pub(super) fn convert(
         site,
         percentages,
         preemption: flag("yarn.scheduler.fair.preemption"),
-        default_policy: top_text(top, "defaultQueueSchedulingPolicy")
-            .or_else(|| top_text(top, "defaultQueueSchedulingMode"))
-            .map_or_else(|| "fair".to_owned(), |policy| policy_name(&policy)),
+        default_policy: fair_refused::default_policy(top),
+        names_root: elements(top).filter(is_queue).any(is_root),
         out: Converted::default(),
     };
     all.run(top)?;
+    all.out.stops.extend(fair_refused::stops(top));
     Ok(all.out)
 }
 
-pub(super) fn top_text(top: Node<'_, '_>, name: &str) -> Option<String> {
-    elements(top).find(|one| one.has_tag_name(name)).map(text)
+/// The text of the last element that has one of the names: a later one replaces an earlier one.
+pub(super) fn last_text(above: Node<'_, '_>, names: &[&str]) -> Option<String> {
+    let named = |one: &Node<'_, '_>| names.contains(&one.tag_name().name());
+    elements(above).filter(named).last().map(text)
 }
 
-fn is_queue(node: &Node<'_, '_>) -> bool {
+fn is_root(node: Node<'_, '_>) -> bool {
+    node.attribute("name").map(str::trim) == Some("root")
+}
+
+pub(super) fn is_queue(node: &Node<'_, '_>) -> bool {
     node.has_tag_name("queue") || node.has_tag_name("pool")
 }
 
@@ -113,13 +148,10 @@ impl Allocations<'_> {
         let mut root = self.empty("root", true);
         root.parent = true;
         for node in elements(top).filter(is_queue) {
-            if node.attribute("name").map(str::trim) == Some("root") {
-                let own = self.read(node, "", true, 0)?;
-                root.values.extend(own.values);
-                root.children.extend(own.children);
-                (root.weight, root.preemptable) = (own.weight, own.preemptable);
+            if is_root(node) {
+                root.merge(self.read(node, "", true, 0)?);
             } else {
-                root.children.push(self.read(node, "root", true, 0)?);
+                root.adopt(self.read(node, "root", true, 0)?);
             }
         }
         Ok(root)
@@ -148,9 +180,9 @@ impl Allocations<'_> {
         self.values(node, &mut queue)?;
         for child in elements(node).filter(is_queue) {
             let child = self.read(child, &path, queue.preemptable, depth + 1)?;
-            queue.children.push(child);
+            queue.adopt(child);
         }
-        let named = node.attribute("type").map(str::trim) == Some("parent");
+        let named = node.attribute("type") == Some("parent");
         let reservable = queue.values.contains_key("reservation");
         queue.parent = named || reservable || !queue.children.is_empty();
         Ok(queue)
@@ -171,9 +203,8 @@ impl Allocations<'_> {
         if let Some((_, value)) = queue.values.get("allowPreemptionFrom") {
             queue.preemptable &= value.eq_ignore_ascii_case("true");
         }
-        let policy = ["schedulingPolicy", "schedulingMode"].map(|name| queue.values.get(name));
-        if let Some((_, policy)) = policy.into_iter().flatten().next() {
-            queue.policy = policy_name(policy);
+        if let Some(policy) = fair_refused::own_policy(node) {
+            queue.policy = policy;
         }
         Ok(())
     }
@@ -234,6 +265,7 @@ impl Allocations<'_> {
             ("aclAdministerApps", "acl_administer_queue"),
         ] {
             match queue.values.get(name) {
+                None if path == "root" && self.names_root => self.out.queue(path, key, "*"),
                 // Nobody, which `yarn fs2cs` leaves out: root would be open to everybody.
                 Some((_, list)) if list.is_empty() && path == "root" => {
                     self.out.queue(path, key, " ");
@@ -269,6 +301,7 @@ impl Allocations<'_> {
     // As WeightToWeightConverter and WeightToPercentConverter.
     fn capacities(&mut self, queue: &FairQueue) {
         if self.percentages {
+            self.inexact(queue);
             for (child, percent) in queue.children.iter().zip(percentages(&queue.children)) {
                 let text = format!("{}.{:03}", percent / 1000, percent % 1000);
                 self.out.queue(&child.path, "capacity", text);
@@ -290,6 +323,30 @@ impl Allocations<'_> {
             }
             self.out
                 .queue(&queue.path, "auto-queue-creation-v2.enabled", "true");
+        }
+    }
+
+    /// Names the first weight of which the reference computes no percentage.
+    // As WeightToPercentConverter.
+    #[expect(
+        clippy::float_arithmetic,
+        reason = "the reference asks for exact fractions"
+    )]
+    fn inexact(&mut self, queue: &FairQueue) {
+        let children = &queue.children;
+        let sum: f64 = children.iter().map(|child| f64::from(child.weight)).sum();
+        if children.len() < 2 || sum < 1.0 {
+            return;
+        }
+        let inexact = |child: &&FairQueue| (f64::from(child.weight) * 100_000.0).fract() != 0.0;
+        if let Some(child) = children.iter().find(inexact) {
+            let at = child.values.get("weight").map_or(0, |(at, _)| *at);
+            self.out.stops.push(Stop {
+                place: format!("line {at}"),
+                what: format!("weight {} of {} as a percentage", child.weight, child.path),
+                why: "it takes only weights that binary fractions of five digits hold, such as 0.25",
+                file: true,
+            });
         }
     }
 
@@ -354,7 +411,7 @@ fn uses_drf(queue: &FairQueue) -> bool {
 
 /// The short name of a policy, which a file may also name by its class.
 // As SchedulingPolicy.parse.
-fn policy_name(text: &str) -> String {
+pub(super) fn policy_name(text: &str) -> String {
     let class = text.strip_prefix(POLICIES);
     match class {
         Some("FairSharePolicy") => "fair".to_owned(),

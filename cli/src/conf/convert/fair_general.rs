@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use roxmltree::Node;
 
 use super::Converted;
-use super::fair::top_text;
+use super::fair::last_text;
 use super::xml::{elements, line, text};
 use crate::output::Problem;
 
@@ -118,17 +118,18 @@ impl General<'_> {
     }
 }
 
-/// -1 switches the limit off in the Fair Scheduler.
+/// -1 switches the limit off in the Fair Scheduler, and more than all of a queue is all of it.
 pub(super) fn master_share(share: f32) -> String {
     match share {
         off if off < 0.0 => "1".to_owned(),
-        share => share.to_string(),
+        share => share.min(1.0).to_string(),
     }
 }
 
 /// Defaults that stand outside the queues. `file` stands in errors.
 pub(super) fn defaults(top: Node<'_, '_>, file: &str, out: &mut Converted) -> Result<()> {
-    let node = elements(top).find(|one| one.has_tag_name("queueMaxAMShareDefault"));
+    let named = |one: &Node<'_, '_>| one.has_tag_name("queueMaxAMShareDefault");
+    let node = elements(top).filter(named).last();
     let share = match node {
         None => 0.5,
         Some(node) => text(node).parse::<f32>().map_err(|_| {
@@ -138,15 +139,15 @@ pub(super) fn defaults(top: Node<'_, '_>, file: &str, out: &mut Converted) -> Re
         })?,
     };
     out.set("maximum-am-resource-percent", master_share(share));
-    if let Some(most) = top_text(top, "queueMaxAppsDefault") {
+    if let Some(most) = last_text(top, &["queueMaxAppsDefault"]) {
         out.set("max-parallel-apps", most);
     }
-    if let Some(most) = top_text(top, "userMaxAppsDefault") {
+    if let Some(most) = last_text(top, &["userMaxAppsDefault"]) {
         out.set("user.max-parallel-apps", most);
     }
     for user in elements(top).filter(|one| one.has_tag_name("user")) {
         let name = user.attribute("name").map_or("", str::trim).to_owned();
-        if let Some(most) = top_text(user, "maxRunningApps") {
+        if let Some(most) = last_text(user, &["maxRunningApps"]) {
             out.set(&format!("user.{name}.max-parallel-apps"), most);
         }
     }

@@ -25,8 +25,7 @@ pub(super) fn rules(
     percentages: bool,
     out: &mut Converted,
 ) {
-    let policy = elements(top).find(|one| one.has_tag_name("queuePlacementPolicy"));
-    let rules: Vec<Value> = match policy {
+    let rules: Vec<Value> = match policy(top) {
         Some(policy) => elements(policy)
             .filter_map(|node| rule(node, percentages, out))
             .collect(),
@@ -73,13 +72,20 @@ fn of_site(site: &BTreeMap<String, String>, percentages: bool) -> Vec<Value> {
     rules
 }
 
-fn create(node: Node<'_, '_>) -> bool {
-    node.attribute("create")
-        .is_none_or(|text| !text.trim().eq_ignore_ascii_case("false"))
+/// The policy of a file: the last one holds.
+pub(super) fn policy<'a, 'i>(top: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
+    let named = |one: &Node<'_, '_>| one.has_tag_name("queuePlacementPolicy");
+    elements(top).filter(named).last()
+}
+
+/// Whether a rule creates queues: everything but `true` says no, and nothing says yes.
+pub(super) fn create(node: Node<'_, '_>) -> bool {
+    let text = node.attribute("create").filter(|text| !text.is_empty());
+    text.is_none_or(|text| text.eq_ignore_ascii_case("true"))
 }
 
 /// The name of a rule: that of the element, or its attribute.
-fn name<'a>(node: Node<'a, '_>) -> &'a str {
+pub(super) fn name<'a>(node: Node<'a, '_>) -> &'a str {
     match node.tag_name().name() {
         "rule" => node.attribute("name").unwrap_or("").trim(),
         other => other,
@@ -89,6 +95,7 @@ fn name<'a>(node: Node<'a, '_>) -> &'a str {
 fn rule(node: Node<'_, '_>, percentages: bool, out: &mut Converted) -> Option<Value> {
     let create = create(node);
     let policy = match name(node) {
+        "user" if elements(node).next().is_some() => return nested(node, create, percentages, out),
         "user" => "user",
         "specified" => "specified",
         "primaryGroup" => "primaryGroup",
@@ -132,7 +139,7 @@ fn full(queue: Option<&str>) -> Option<String> {
 
 fn nested(node: Node<'_, '_>, own: bool, percentages: bool, out: &mut Converted) -> Option<Value> {
     let place = format!("line {}", line(node));
-    let Some(inner) = elements(node).next() else {
+    let Some(inner) = elements(node).last() else {
         out.lose(place, "nestedUserQueue", "it has no rule inside");
         return None;
     };

@@ -4,6 +4,7 @@
 mod fair;
 mod fair_general;
 mod fair_placement;
+mod fair_refused;
 mod quantity;
 mod xml;
 mod yunikorn;
@@ -23,7 +24,8 @@ use crate::output::{PROBLEM, Problem, line, note, put};
 /// Convert fair-scheduler.xml as `yarn fs2cs` does, or the queues.yaml of YuniKorn.
 ///
 /// Without `--out` the result goes to standard output, and what could not be kept to standard error.
-/// The result is checked as `capsched check` does; the exit code is 1 when the check refuses it.
+/// The result is checked as `capsched check` does; the exit code is 1 when the check refuses it, or
+/// when the Fair Scheduler refuses the file.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// fair-scheduler.xml, or queues.yaml.
@@ -77,6 +79,25 @@ impl Lost {
     }
 }
 
+/// Something at which the scheduler of the other file stops.
+#[derive(Debug)]
+struct Stop {
+    place: String,
+    what: String,
+    why: &'static str,
+    /// Whether the whole file is refused; else one queue is left out.
+    file: bool,
+}
+
+impl Stop {
+    fn scope(&self) -> &'static str {
+        match self.file {
+            true => "file",
+            false => "queue",
+        }
+    }
+}
+
 /// What a conversion gives.
 #[derive(Debug, Default)]
 struct Converted {
@@ -85,6 +106,8 @@ struct Converted {
     /// Properties of yarn-site.xml.
     site: BTreeMap<String, String>,
     lost: Vec<Lost>,
+    /// What the other scheduler refuses. The conversion reads it all the same.
+    stops: Vec<Stop>,
 }
 
 const PREFIX: &str = "yarn.scheduler.capacity.";
@@ -113,13 +136,15 @@ impl Converted {
         });
     }
 
-    fn sources(&self) -> [ConfigSource; 2] {
+    /// The result on the site that it goes to.
+    fn sources(&self, site: &BTreeMap<String, String>) -> [ConfigSource; 3] {
         let source = |name: &str, pairs, layer| ConfigSource {
             name: name.to_owned(),
             bytes: document(pairs).into_bytes(),
             layer,
         };
         [
+            source("yarn-site.xml as given", site, Layer::Site),
             source("capacity-scheduler.xml", &self.scheduler, Layer::Scheduler),
             source("yarn-site.xml", &self.site, Layer::Site),
         ]
@@ -127,12 +152,14 @@ impl Converted {
 
     fn to_json(&self, report: &Report) -> Value {
         let lost = |one: &Lost| json!({"place": one.place, "what": one.what, "why": one.why});
+        let stop = |one: &Stop| json!({"place": one.place, "what": one.what, "why": one.why, "scope": one.scope()});
         json!({
             "accepted": !report.refuses(false),
             "findings": report.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "capacity_scheduler": self.scheduler,
             "yarn_site": self.site,
             "lost": self.lost.iter().map(lost).collect::<Vec<_>>(),
+            "reference_refuses": self.stops.iter().map(stop).collect::<Vec<_>>(),
         })
     }
 }
@@ -142,14 +169,13 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let text = read(&args.file)?;
     let shown = args.file.display().to_string();
     let from = args.from.unwrap_or_else(|| by_ending(&args.file));
+    let site = args.site.as_deref().map(site_properties).transpose()?;
+    let site = site.unwrap_or_default();
     let converted = match from {
-        OtherScheduler::Fair => {
-            let site = args.site.as_deref().map(site_properties).transpose()?;
-            fair::convert(&text, &shown, &site.unwrap_or_default(), args.percentages)?
-        }
+        OtherScheduler::Fair => fair::convert(&text, &shown, &site, args.percentages)?,
         OtherScheduler::Yunikorn => yunikorn::convert(&text, &shown)?,
     };
-    let report = config::check(&converted.sources(), &Options::default());
+    let report = config::check(&converted.sources(&site), &Options::default());
     if args.json {
         put(&format!("{:#}\n", converted.to_json(&report)));
     } else if args.out.is_none() {
@@ -166,6 +192,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         write(folder, &converted, &report, args)?;
     }
     note_losses(&converted.lost);
+    note_stops(&converted.stops);
     if report.refuses(false) {
         let first = report.first_error().map(ToString::to_string);
         note(format_args!(
@@ -174,7 +201,27 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         ));
         return Ok(ExitCode::from(PROBLEM));
     }
-    Ok(ExitCode::SUCCESS)
+    match converted.stops.iter().any(|stop| stop.file) {
+        true => Ok(ExitCode::from(PROBLEM)),
+        false => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Says where the Fair Scheduler stops.
+fn note_stops(stops: &[Stop]) {
+    for Stop {
+        place,
+        what,
+        why,
+        file,
+    } in stops
+    {
+        let says = match file {
+            true => "refuses this file",
+            false => "leaves out this queue",
+        };
+        note(format_args!("the reference {says}: {place}: {what}: {why}"));
+    }
 }
 
 /// Lines about losses of one kind that are shown.
