@@ -17,6 +17,7 @@ use crate::play::{
 };
 use crate::recipe::Staged;
 use crate::replay::{Choice, Input, object};
+use crate::run_format;
 use crate::sweep::{Sweep, Swept};
 use crate::text_file;
 use crate::values::{mode, seed, threads};
@@ -157,6 +158,7 @@ impl CompareArgs {
         let shown = path.display().to_string();
         let mut document: Value =
             serde_json::from_str(&text).map_err(|error| Problem::json(&shown, 1, &error))?;
+        run_format::check(&shown, &document)?;
         match document["runs"].take() {
             Value::Array(runs) => Ok(Some(runs)),
             _ => bail!(Problem(format!("{shown}: no comparison: it has no `runs`"))),
@@ -382,7 +384,9 @@ impl CompareArgs {
         let (cluster, facts) = (&first.cluster, &first.trace.facts);
         let whole = self.to_json(input, first, (runs, columns, sweep));
         if let Some(folder) = folder {
-            folder.document("compare.json", &whole)?;
+            let mut kept = whole.clone();
+            kept[run_format::MEMBER] = json!(run_format::VERSION);
+            folder.document("compare.json", &kept)?;
         }
         if input.json {
             line(whole);

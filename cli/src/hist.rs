@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::aside;
 use crate::interrupt::{INTERRUPTED, MARKERS};
 use crate::output::{self, PROBLEM, Problem};
+use crate::run_format;
 use crate::text_file;
 
 use gate::{Broken, Condition, condition};
@@ -256,6 +257,7 @@ fn logs_within(folder: &Path) -> Result<Vec<Log>> {
     let mut logs = Vec::new();
     for run in runs {
         warn_of_part(&run);
+        run_format::check_folder(&run)?;
         let name = name_of(&run);
         for path in sorted(&run)?.into_iter().filter(|path| is_log(path)) {
             let stem = format!("{name}-{}", text(path.file_stem()));

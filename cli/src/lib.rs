@@ -34,6 +34,7 @@ mod reference;
 mod replay;
 mod report;
 mod router;
+mod run_format;
 mod serve;
 mod simulate;
 mod sink;

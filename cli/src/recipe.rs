@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::interrupt::{INTERRUPTED, MARKERS};
 use crate::output::{Problem, note};
 use crate::play::{Cluster, NamedCosts, Row, Scene, Timing, Trace};
-use crate::{Cli, Command};
+use crate::{Cli, Command, run_format};
 
 /// A command line that makes the same run again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,6 +213,7 @@ impl Recorded {
         })?;
         let about: Value = serde_json::from_str(&text)
             .map_err(|error| Problem::json(&file.display().to_string(), 1, &error))?;
+        run_format::check(&file.display().to_string(), &about)?;
         if about["capsched"].is_null() {
             let problem = format!("{}: no document of a run", file.display());
             return Err(anyhow::Error::new(Problem(problem)));

@@ -60,6 +60,86 @@ fn every_job_has_a_line_that_adds_up_to_the_run() {
     );
 }
 
+/// Sets the version of a document; `null` takes it away.
+fn set_version(path: &Path, version: Value) {
+    let mut document: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(document["format_version"], 1, "as it was written");
+    document["format_version"] = version;
+    if document["format_version"].is_null() {
+        document.as_object_mut().unwrap().remove("format_version");
+    }
+    fs::write(path, document.to_string()).unwrap();
+}
+
+#[test]
+fn folders_of_a_newer_format_are_refused_and_those_without_a_version_are_read() {
+    let folder = folder("versions");
+    let trace = generated(&folder, "adhoc", "2");
+    let out = folder.join("cmp");
+    let compare = ["compare", trace.to_str().unwrap(), "--modes", "heartbeat"];
+    printed(&[&compare[..], &["--out", out.to_str().unwrap()]].concat());
+    let (column, snapshot) = (out.join("heartbeat"), folder.join("at.snap"));
+    let (marker, whole) = (column.join("run.json"), out.join("compare.json"));
+    let (one, all) = (column.to_str().unwrap(), out.to_str().unwrap());
+    let of_a_run: [&[&str]; 6] = [
+        &["why", one, "--list"],
+        &["verify", one],
+        &["report", one, "--force"],
+        &["hist", one],
+        &[
+            "snapshot",
+            "save",
+            one,
+            "--force",
+            "-o",
+            snapshot.to_str().unwrap(),
+        ],
+        &["whatif", one, "--nodes", "+1"],
+    ];
+    let all_runs: [&[&str]; 4] = [
+        &["report", all, "--force"],
+        &["hist", all],
+        &["hist", one, all],
+        &[&compare[..], &["--base", all, "--fail-if", "placed<1*base"]].concat(),
+    ];
+    for args in of_a_run.iter().chain(&all_runs) {
+        assert_eq!(run(args).0, 0, "{args:?}: {}", run(args).2);
+    }
+    let written = fs::read(&marker).unwrap();
+    for version in [Value::from(2), "two".into(), (-1).into()] {
+        set_version(&marker, version.clone());
+        for args in of_a_run {
+            let (code, out, err) = run(args);
+            assert!(code == 1 && out.is_empty(), "{args:?}: {code}: {out}{err}");
+            let says = format!(
+                "run.json: it has format_version {version}, and this program reads up to 1"
+            );
+            let other = format!("run.json: its format_version is no whole number: {version}");
+            assert!(
+                err.contains(&says) || err.contains(&other),
+                "{args:?}: {err}"
+            );
+        }
+        fs::write(&marker, &written).unwrap();
+    }
+    let whole_written = fs::read(&whole).unwrap();
+    set_version(&whole, 7.into());
+    for args in all_runs {
+        let (code, out, err) = run(args);
+        assert!(code == 1 && out.is_empty(), "{args:?}: {code}: {out}{err}");
+        assert!(
+            err.contains("compare.json: it has format_version 7"),
+            "{err}"
+        );
+    }
+    fs::write(&whole, whole_written).unwrap();
+    set_version(&marker, Value::Null);
+    set_version(&whole, Value::Null);
+    for args in of_a_run.iter().chain(&all_runs) {
+        assert_eq!(run(args).0, 0, "{args:?}: {}", run(args).2);
+    }
+}
+
 /// Whether a signal is ignored by who started the tests, and so by what they start.
 fn is_ignored(signal: u32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -19,6 +19,7 @@ use super::parquet_jobs::JobsParquet;
 use super::recorder::Recorder;
 use crate::aside;
 use crate::interrupt::{self, Guarded, INTERRUPTED, MARKERS};
+use crate::run_format;
 
 /// Files of an earlier run, which go before another one begins. Those that mark it as whole are first.
 const FILES: [&str; 9] = [
@@ -216,6 +217,7 @@ fn remove_files(folder: &Path) -> Result<()> {
 fn made_with(settings: &Value) -> Value {
     json!({
         "capsched": env!("CARGO_PKG_VERSION"),
+        run_format::MEMBER: run_format::VERSION,
         "commit": env!("CAPSCHED_COMMIT"),
         "machine": machine(),
         "mode": settings["mode"],
