@@ -221,7 +221,9 @@ impl Input {
         let began_ms = SystemClock::new().now_ms();
         let mut recorder = folder.recorder(scene.cluster.types.names().len(), settings)?;
         let outcome = row.play(scene, bar, &mut recorder)?;
-        folder.finish(recorder, began_ms, &outcome, settings)?;
+        let mut settings = settings.clone();
+        settings["node_count"] = json!(scene.cluster.nodes.len());
+        folder.finish(recorder, began_ms, &outcome, &settings)?;
         Ok(outcome)
     }
 

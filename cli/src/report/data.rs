@@ -1,7 +1,7 @@
 //! The data of all charts of a report, from the files of its runs.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow};
 use capsched::metrics::{Histogram, TaggedInterval};
@@ -14,6 +14,7 @@ use super::latency_map::LatencyMap;
 use super::repeated::{self, Repeated};
 use super::tables::{BUCKETS, Job, Rate, Use, jobs, usage};
 use crate::output::Problem;
+use crate::run_format;
 
 /// A report.
 #[derive(Debug, Serialize)]
@@ -30,7 +31,7 @@ pub(super) struct Report {
 struct Run {
     name: String,
     threads: u64,
-    /// Nodes of the cluster, where the command line describes them.
+    /// Nodes of the cluster; of an older run only where its command line describes them.
     node_count: Option<u64>,
     /// Figures of `run.json` as they are.
     figures: Value,
@@ -79,10 +80,13 @@ const SHARES: [u64; 15] = [
 /// `given` is how the command line names it.
 pub(super) fn of(given: &Path, folder: &Path) -> Result<Report> {
     let paths = runs_of(folder)?;
+    run_format::check_folder(folder)?;
     let (mut runs, mut all_counts) = (Vec::new(), Vec::new());
     let mut made_with = Value::Null;
     for path in &paths {
-        let whole = document(&path.join("run.json"))?;
+        let file = path.join("run.json");
+        let whole = document(&file)?;
+        run_format::check(&file.display().to_string(), &whole)?;
         if made_with.is_null() {
             let parts = ["capsched", "commit", "machine", "seed"];
             let parts = parts.map(|part| (part.to_owned(), whole[part].clone()));
@@ -95,11 +99,26 @@ pub(super) fn of(given: &Path, folder: &Path) -> Result<Report> {
     for (run, rate) in runs.iter_mut().zip(rates(&all_counts)) {
         run.rate = rate;
     }
+    tell_apart(&mut runs, &paths);
     Ok(Report {
         folder: given.display().to_string(),
         made_with,
         runs,
     })
+}
+
+/// Gives runs the names of their folders where two have one name: such columns differ in clusters or
+/// settings.
+fn tell_apart(runs: &mut [Run], paths: &[PathBuf]) {
+    let names: BTreeSet<String> = runs.iter().map(|run| run.name.clone()).collect();
+    if names.len() == runs.len() {
+        return;
+    }
+    for (run, path) in runs.iter_mut().zip(paths) {
+        if let Some(folder) = path.file_name() {
+            run.name = folder.to_string_lossy().into_owned();
+        }
+    }
 }
 
 /// A run, and what its rates are made of, which have spans that all runs share.
@@ -126,10 +145,13 @@ fn run(path: &Path, whole: &Value) -> Result<(Run, PerSecond)> {
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
     let counts = PerSecond::of(&decisions, &jobs);
+    let settings = &whole["settings"];
     let run = Run {
         name: name.or(folder).unwrap_or_default(),
         threads: result["threads"].as_u64().unwrap_or(1),
-        node_count: described(&whole["settings"]["nodes"]),
+        node_count: settings["node_count"]
+            .as_u64()
+            .or_else(|| described(&settings["nodes"])),
         figures,
         latency: curve(&intervals),
         phases: totals(&intervals),

@@ -64,7 +64,7 @@ function fill(parent, head, rows) {
 }
 
 // Axes of what is counted, and their steps: there is no half container.
-const COUNTED = ["containers", "applications"];
+const COUNTED = ["containers", "applications", "threads"];
 const WHOLE = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));
 
 // Lines over one axis; `stacked` fills each line down to the one before.
@@ -84,7 +84,7 @@ function lines(chart, xs, series, options) {
       stroke: one.ink ? ink : COLOURS[kind(one, i) % COLOURS.length],
       width: 2,
       dash: options.stacked ? [] : DASHES[kind(one, i) % DASHES.length],
-      points: { show: xs.length < 20 },
+      points: { show: xs.length < 20, fill: css("--card") },
       fill: options.stacked ? COLOURS[kind(one, i) % COLOURS.length] : undefined,
       paths: options.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
       value: (u, v, s, at) => (at === null || at === undefined || one.ys[at] === null || one.ys[at] === undefined ? "-" : String(one.ys[at])),
@@ -93,8 +93,8 @@ function lines(chart, xs, series, options) {
     new uPlot({
       width: Math.max(280, chart.clientWidth),
       height: 300,
-      scales: { x: { time: false, distr: options.logX ? 3 : 1 }, y: { distr: options.logY ? 3 : 1, range: options.logY ? undefined : (u, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-      axes: [axis(options.x, { values: options.xValues, incrs: options.xIncrs }), axis(options.y, { size: 70, incrs: COUNTED.includes(options.y) ? WHOLE : undefined })],
+      scales: { x: { time: false, distr: options.logX ? 3 : 1 }, y: { distr: options.logY ? 3 : 1, range: options.logY ? undefined : (u, low, high) => [0, (options.most || high) > 0 ? (options.most || high) * 1.05 : 1] } },
+      axes: [axis(options.x, { values: options.xValues, incrs: options.xIncrs || (COUNTED.includes(options.x) ? WHOLE : undefined) }), axis(options.y, { size: 70, incrs: COUNTED.includes(options.y) ? WHOLE : undefined })],
       series: [{ label: options.x, value: options.xValue || ((u, v) => (v === null ? "-" : String(v))) }].concat(shown),
       cursor: { drag: { x: true, y: false } },
     }, [xs].concat(data), chart);
@@ -149,6 +149,12 @@ function legend(parent, names) {
 // One digit after the point at most, and none where it is 0.
 const short = (value) => String(+value.toFixed(1));
 const seconds = (value) => (value >= 172800 ? short(value / 86400) + " d" : value >= 7200 ? short(value / 3600) + " h" : value >= 120 ? short(value / 60) + " min" : short(value) + " s");
+// The marks of one axis have one unit: the largest of which each is a whole number or a half one.
+function axisTimes(at) {
+  const last = Math.max(0, ...at), step = Math.min(...at.filter((one) => one > 0));
+  const [name, unit] = [["d", 86400], ["h", 3600], ["min", 60]].find(([, unit]) => last >= 2 * unit && step % (unit / 2) === 0) || ["s", 1];
+  return at.map((one) => (one === null ? null : one === 0 ? "0" : short(one / unit) + " " + name));
+}
 // Steps of a time axis in seconds: each mark is a whole number of its unit, or a half one.
 const DAY = 86400, DAYS = [0, 1, 2, 3, 4, 5].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power * DAY));
 const STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200].concat(DAYS);
@@ -157,12 +163,14 @@ function marks(end, most) {
   const all = [0.1, 0.2, 0.5].concat(STEPS), step = all.find((one) => end / one < most) || all[all.length - 1];
   return Array.from({ length: Math.floor(end / step + 1e-9) + 1 }, (_, i) => i * step);
 }
-const timed = (y) => ({ x: "virtual time", y: y, xIncrs: STEPS, xValues: (u, splits) => splits.map(seconds), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
+const timed = (y) => ({ x: "virtual time", y: y, xIncrs: STEPS, xValues: (u, splits) => axisTimes(splits), xValue: (u, value) => (value === null ? "-" : seconds(value)) });
 const us = (ns) => (ns / 1000).toFixed(ns < 1e5 ? 2 : 0);
+// A latency of nanoseconds in the unit that needs the fewest digits.
+const long = (ns) => (ns < 1e3 ? ns + " ns" : ns < 1e6 ? +(ns / 1e3).toPrecision(2) + " us" : ns < 1e9 ? +(ns / 1e6).toPrecision(2) + " ms" : short(ns / 1e9) + " s");
 const ms = (value) => {
   if (value >= 7200000) return (value / 3600000).toFixed(1) + " h";
   if (value >= 600000) return (value / 60000).toFixed(1) + " min";
-  return value >= 10000 ? (value / 1000).toFixed(1) + " s" : value + " ms";
+  return value >= 1000 ? (value / 1000).toFixed(1) + " s" : value + " ms";
 };
 
 // Each phase and each tier has one place and one colour in all charts, whatever a run has of them.
@@ -200,7 +208,11 @@ function rates(data) {
   lines(chart, xs, series, timed("containers"));
 }
 
+// The highest stack of some series at any moment.
+const highest = (stacks) => Math.max(0, ...stacks.flatMap((series) => (series.length ? series[0].map((_, i) => series.reduce((sum, ys) => sum + (ys[i] || 0), 0)) : [])));
+
 function shares(data) {
+  const most = highest(data.runs.map((run) => Object.values(run.usage.queues).map((ys) => ys.map(amounts(run.usage)[1]))));
   const all = [...new Set(data.runs.flatMap((run) => Object.keys(run.usage.queues)))].sort();
   data.runs.forEach((run) => {
     const names = Object.keys(run.usage.queues);
@@ -210,7 +222,7 @@ function shares(data) {
     const head = ["at s", ...names];
     const rows = xs.map((x, i) => [x, ...names.map((name) => scaled(run.usage.queues[name][i]))]);
     const chart = card(`Use of queues, ${run.name}`, `What each leaf uses of ${of} over virtual time, one above the other.`, head, rows);
-    lines(chart, xs, names.map((name) => ({ name: name, colour: all.indexOf(name), ys: run.usage.queues[name].map(scaled) })), { ...timed(of), stacked: true });
+    lines(chart, xs, names.map((name) => ({ name: name, colour: all.indexOf(name), ys: run.usage.queues[name].map(scaled) })), { ...timed(of), stacked: true, most });
   });
 }
 
@@ -301,10 +313,11 @@ function heat(data) {
       g.font = "12px sans-serif";
       g.fillText("nodes", 0, 12);
       const end = (columns * use.span_ms) / 1000;
-      marks(end, width < 500 ? 4 : 7).forEach((at) => {
+      const times = marks(end, width < 500 ? 4 : 7), names = axisTimes(times);
+      times.forEach((at, i) => {
         const x = left + (at / end) * (width - left);
         g.textAlign = x < left + 20 ? "left" : x > width - 20 ? "right" : "center";
-        g.fillText(seconds(at), x, height - 6);
+        g.fillText(names[i], x, height - 6);
         g.fillRect(x, height - bottom, 1, 4);
       });
     };
@@ -321,7 +334,7 @@ function latencyMap(data) {
     const head = ["from us", ...map.at_ms.map((at) => at / 1000 + " s")];
     const rows = map.counts.map((row, i) => [us(map.from_ns[i]), ...row]);
     rows.push(["longest", ...map.max_ns.map(us)]);
-    const chart = card(`Latencies over time, ${run.name}`, "Decisions by the wall time of the run and by how long they took, in microseconds; each row reaches to the next power of two. Dark is a larger part of the decisions of its span; a span without a column has none. A single dark row is steady; a column that reaches up is a stall.", head, rows);
+    const chart = card(`Latencies over time, ${run.name}`, "Decisions by the wall time of the run and by how long they took; each row reaches to the next power of two. Dark is a larger part of the decisions of its span; a span without a column has none. A single dark row is steady; a column that reaches up is a stall.", head, rows);
     const sums = map.at_ms.map((at, j) => map.counts.reduce((sum, row) => sum + row[j], 0));
     const draw = () => {
       chart.textContent = "";
@@ -331,7 +344,7 @@ function latencyMap(data) {
       const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" }, chart);
       map.counts.forEach((row, i) => {
         const y = (count - 1 - i) * cellH;
-        if (i % 2 === 0) svgEl("text", { x: left - 6, y: y + cellH, "text-anchor": "end" }, svg, (map.from_ns[i] / 1000).toFixed(map.from_ns[i] < 1e4 ? 1 : 0));
+        if (i % 2 === 0) svgEl("text", { x: left - 6, y: y + cellH, "text-anchor": "end" }, svg, long(map.from_ns[i]));
         row.forEach((cell, j) => {
           if (!cell) return;
           // The fourth root, so that one decision of thousands is seen.
@@ -342,10 +355,11 @@ function latencyMap(data) {
         });
       });
       svgEl("path", { d: `M${left},0V${count * cellH}H${width}`, stroke: css("--line"), fill: "none" }, svg);
-      marks(end / 1000, width < 500 ? 4 : 7).forEach((at) => {
+      const times = marks(end / 1000, width < 500 ? 4 : 7), names = axisTimes(times);
+      times.forEach((at, i) => {
         const anchor = x(at * 1000) < left + 20 ? "start" : x(at * 1000) > width - 20 ? "end" : "middle";
         svgEl("path", { d: `M${x(at * 1000)},${count * cellH}v4`, stroke: css("--ink") }, svg);
-        svgEl("text", { x: x(at * 1000), y: height - 6, "text-anchor": anchor }, svg, seconds(at));
+        svgEl("text", { x: x(at * 1000), y: height - 6, "text-anchor": anchor }, svg, names[i]);
       });
     };
     redraws.push(draw);
@@ -372,7 +386,7 @@ function stalls(data) {
     const times = [...new Set(run.over_time.map((one) => one.at_ms))];
     if (times.length < 2) return;
     const names = inOrder([...new Set(run.over_time.map((one) => one.phase))], PHASES);
-    const at = (name) => times.map((time) => { const one = run.over_time.find((one) => one.phase === name && one.at_ms === time); return one ? Math.max(0.001, one.max_ns / 1000) : null; });
+    const at = (name) => times.map((time) => { const one = run.over_time.find((one) => one.phase === name && one.at_ms === time); return one && one.max_ns ? one.max_ns / 1000 : null; });
     const series = names.map((name) => ({ name: name, colour: placeOf(name, PHASES), ys: at(name) }));
     const head = ["at ms", ...names.map((name) => name + " max us")];
     const rows = times.map((time, i) => [time, ...series.map((one) => one.ys[i])]);
@@ -438,21 +452,24 @@ const partitionName = (name) => (name === "" ? "the default partition" : "partit
 
 // One small panel a leaf: what it uses, its guarantee and its maximum.
 function limits(data) {
-  data.runs.forEach((run) => {
-    if (!run.repeated) return;
+  const panels = (queues) => queues.filter((queue) => queue.leaf && (Math.max(...queue.used_mib) > 0 || Math.max(...queue.guaranteed_mib) > 0));
+  const runs = data.runs.filter((run) => run.repeated);
+  runs.forEach((run) => {
     Object.entries(run.repeated.partitions).forEach(([partition, queues]) => {
-      const leaves = queues.filter((queue) => queue.leaf && (Math.max(...queue.used_mib) > 0 || Math.max(...queue.guaranteed_mib) > 0));
+      const leaves = panels(queues);
       if (!leaves.length) return;
       const xs = run.repeated.at_s, shown = leaves.slice(0, 24);
+      // All runs have one scale, so that they can be compared.
+      const all = runs.flatMap((one) => panels(one.repeated.partitions[partition] || []).slice(0, 24));
       const head = ["at s", ...leaves.flatMap((queue) => [queue.path + " used GiB", queue.path + " guaranteed GiB", queue.path + " maximum GiB"])];
       const rows = xs.map((x, i) => [x, ...leaves.flatMap((queue) => [gib(queue.used_mib[i]), gib(queue.guaranteed_mib[i]), gib(queue.maximum_mib[i])])]);
       const more = leaves.length > shown.length ? ` The table has ${leaves.length - shown.length} leaves more.` : "";
-      const highest = Math.max(1, ...shown.flatMap((queue) => queue.used_mib.concat(queue.guaranteed_mib)));
+      const above = Math.max(1, ...all.flatMap((queue) => queue.used_mib.concat(queue.guaranteed_mib)));
       // Maxima that are little higher are shown, others would make the rest small.
-      const near = shown.flatMap((queue) => queue.maximum_mib).filter((value) => value <= highest * 1.25);
-      const most = Math.max(highest, ...near);
+      const near = all.flatMap((queue) => queue.maximum_mib).filter((value) => value <= above * 1.25);
+      const most = Math.max(above, ...near);
       const peak = (list) => gib(Math.max(...list));
-      const says = (queue) => `used ${peak(queue.used_mib)} of ${peak(queue.guaranteed_mib)}, maximum ${peak(queue.maximum_mib)} GiB`;
+      const says = (queue) => `used ${peak(queue.used_mib)}, guaranteed ${peak(queue.guaranteed_mib)}, maximum ${peak(queue.maximum_mib)} GiB`;
       const longest = Math.max(...shown.map((queue) => says(queue).length)) * 7.2 + 16;
       const chart = card(`Guarantees and maxima, ${run.name}`, `Memory on ${partitionName(partition)}, a panel for each leaf. Filled: what the leaf uses. Dashed: its guarantee. Solid: its maximum. Each panel ends at ${seconds(xs[xs.length - 1])} and at ${gib(most)} GiB; a higher maximum is drawn at the upper edge. The numbers are the highest of the moments that are shown.${more}`, head, rows, true);
       const draw = () => {
@@ -467,7 +484,7 @@ function limits(data) {
           const path = (list) => { let text = ""; list.forEach((value, i) => { text += i ? `H${x(xs[i]).toFixed(1)}V${y(value).toFixed(1)}` : `M${x(xs[0]).toFixed(1)},${y(value).toFixed(1)}`; }); return text + `H${x(last).toFixed(1)}`; };
           svgEl("text", { x: left, y: base - plot - 22 }, svg, clipped(queue.path, own - 10));
           svgEl("text", { x: left, y: base - plot - 7 }, svg, says(queue));
-          svgEl("path", { d: path(queue.used_mib) + `V${base}H${x(xs[0])}Z`, fill: COLOURS[0], "fill-opacity": 0.55 }, svg);
+          svgEl("path", { d: path(queue.used_mib) + `V${base}H${x(xs[0])}Z`, fill: COLOURS[0], "fill-opacity": css("--fill") }, svg);
           svgEl("path", { d: path(queue.guaranteed_mib), fill: "none", stroke: css("--ink"), "stroke-dasharray": "5 4" }, svg);
           svgEl("path", { d: path(queue.maximum_mib), fill: "none", stroke: COLOURS[1] }, svg);
           svgEl("path", { d: `M${left},${base}H${left + own - 16}`, stroke: css("--line"), fill: "none" }, svg);
@@ -480,13 +497,14 @@ function limits(data) {
 }
 
 function tiers(data) {
+  const most = highest(data.runs.filter((run) => run.repeated).map((run) => run.repeated.waiting_by_tier.map((one) => one.applications)));
   data.runs.forEach((run) => {
     if (!run.repeated || !run.repeated.waiting_by_tier.length) return;
     const xs = run.repeated.at_s, all = run.repeated.waiting_by_tier;
     const head = ["at s", ...all.map((one) => one.tier)];
     const rows = xs.map((x, i) => [x, ...all.map((one) => one.applications[i])]);
     const chart = card(`Applications that wait, by tier, ${run.name}`, "By the tier of the dominant reason, as `capsched why` groups it: never as things are configured, admission to the queue, quota (limits of queues and users), order (others are first), placement (no node has room), or progressing.", head, rows);
-    lines(chart, xs, all.map((one) => ({ name: one.tier, colour: placeOf(one.tier, TIERS), ys: one.applications })), Object.assign(timed("applications"), { stacked: true, stepped: true }));
+    lines(chart, xs, all.map((one) => ({ name: one.tier, colour: placeOf(one.tier, TIERS), ys: one.applications })), Object.assign(timed("applications"), { stacked: true, stepped: true, most }));
   });
 }
 
@@ -597,6 +615,9 @@ function missing(data) {
   rows.forEach((row) => el("p", row.join(": "), chart));
 }
 
+// A whole number with a mark at each thousand.
+const counted = (cell) => (/^[0-9]{4,}$/.test(cell) ? Number(cell).toLocaleString("en") : cell);
+
 function summary(data) {
   const n = (value, digits) => (typeof value === "number" ? value.toFixed(digits || 0) : "");
   const head = ["run", "threads", "asked", "placed", "waiting", "refused", "containers/s", "p50 us", "p99 us", "first container p95 ms", "fairness gap max %"];
@@ -607,7 +628,7 @@ function summary(data) {
   const chart = card("Runs", "Containers/s and latencies are wall time on the machine named above; waits are virtual time.", head, rows, true);
   const scroll = el("div", null, chart);
   scroll.className = "scroll";
-  fill(scroll, head.map((name) => name.replace("p95 ms", "p95")), rows.map((row) => row.map((cell, i) => (head[i].endsWith("p95 ms") && cell !== undefined ? ms(cell) : cell))));
+  fill(scroll, head.map((name) => name.replace("p95 ms", "p95")), rows.map((row) => row.map((cell, i) => (head[i].endsWith("p95 ms") && cell !== undefined ? ms(cell) : counted(cell)))));
 }
 
 function begin(data) {
@@ -636,7 +657,10 @@ function begin(data) {
   missing(data);
   let timer = 0;
   const again = () => { clearTimeout(timer); timer = setTimeout(() => redraws.forEach((draw) => draw()), 120); };
-  window.addEventListener("resize", again);
+  // The width of the cards, which a window, a zoom and a scroll bar change. Heights follow from what is drawn.
+  const main = document.getElementById("main");
+  let width = main.clientWidth;
+  new ResizeObserver(() => { if (main.clientWidth !== width) { width = main.clientWidth; again(); } }).observe(main);
   const printing = (on) => () => { document.documentElement.classList.toggle("printing", on); redraws.forEach((draw) => draw()); };
   window.addEventListener("beforeprint", printing(true));
   window.addEventListener("afterprint", printing(false));
