@@ -47,25 +47,44 @@ pub(crate) fn seeds(text: &str) -> Result<Range<u64>, String> {
     Ok(from..to)
 }
 
-/// A moment or a length of virtual time in ms: `1500`, `1500ms`, `90s`, `15min`, `2h`.
+/// A moment or a length of virtual time in ms: `1500`, `1500ms`, `90s`, `10.4 min`, `1h45min`.
 pub(crate) fn virtual_ms(text: &str) -> Result<u64, String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let bad = || {
-        format!(
-            "`{}` is no time such as 1500ms, 90s, 15min or 2h",
-            text.escape_debug()
-        )
-    };
-    let number: u64 = text[..digits].parse().map_err(|_| bad())?;
-    let unit = match &text[digits..] {
-        "" | "ms" => 1,
+    let shown = text.escape_debug();
+    let bad = || format!("`{shown}` is no time such as 1500ms, 90s, 10.4min, 2h or 1h45min");
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().map_err(|_| bad());
+    }
+    let (mut sum, mut rest) = (0_u64, text);
+    loop {
+        let (part, after) = part_ms(rest).ok_or_else(bad)?;
+        sum = sum.checked_add(part).ok_or_else(bad)?;
+        if after.is_empty() {
+            return Ok(sum);
+        }
+        rest = after;
+    }
+}
+
+/// The number and the unit in front of a text in ms, and what follows them.
+fn part_ms(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, rest) = text.split_at(end);
+    let rest = rest.trim_start();
+    let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let (unit, after) = rest.split_at(letters);
+    let unit: u64 = match unit {
+        "ms" => 1,
         "s" => 1_000,
         "m" | "min" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
-        _ => return Err(bad()),
+        _ => return None,
     };
-    number.checked_mul(unit).ok_or_else(bad)
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let places = u32::try_from(fraction.len()).ok().filter(|n| *n <= 9)?;
+    let fraction = fraction.parse::<u64>().ok()?.checked_mul(unit)? / 10_u64.pow(places);
+    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
+    Some((whole.checked_add(fraction)?, after.trim_start()))
 }
 
 /// A mode by its name or a short form of it.
@@ -106,7 +125,24 @@ mod tests {
     fn times_have_units_and_are_milliseconds_without_one() {
         let read = ["1500", "1500ms", "90s", "15min", "2h"].map(virtual_ms);
         assert_eq!(read, [1500, 1500, 90_000, 900_000, 7_200_000].map(Ok));
-        for bad in ["", "s", "-1s", "1.5s", "9y", "99999999999999999h"] {
+        let read = ["1h45min", "1.5h", "10.4 min", "1d 2h 3m", "0.25s"].map(virtual_ms);
+        assert_eq!(
+            read,
+            [6_300_000, 5_400_000, 624_000, 93_780_000, 250].map(Ok)
+        );
+        for bad in [
+            "",
+            "s",
+            "-1s",
+            "1.s",
+            ".5s",
+            "1.2.3s",
+            "1.5",
+            "9y",
+            "1h5",
+            "1 500",
+            "99999999999999999h",
+        ] {
             assert!(virtual_ms(bad).is_err(), "{bad}");
         }
     }

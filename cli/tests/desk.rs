@@ -193,19 +193,23 @@ fn normal(name: &str, value: &str) -> String {
 fn conversions_hold_everything_that_fs2cs_writes() {
     let at = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fs2cs");
     let file = |name: &str| at.join(name).to_str().unwrap().to_owned();
-    let cases: [(&str, &str, &[&str]); 5] = [
-        ("drf.xml", "drf.json", &[]),
-        ("plain.xml", "plain.json", &[]),
-        ("plain.xml", "plain-percentages.json", &["--percentages"]),
-        ("odd.xml", "odd.json", &[]),
-        ("odd.xml", "odd-percentages.json", &["--percentages"]),
-    ];
-    for (fair, recorded, more) in cases {
-        let (fair, site) = (file(fair), file("yarn-site.xml"));
+    let recordings = fs::read_dir(&at).unwrap().map(|one| one.unwrap().path());
+    let recordings: Vec<PathBuf> = recordings
+        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .filter(|path| path.file_stem().unwrap() != "verdicts")
+        .collect();
+    assert_eq!(recordings.len(), 23);
+    for recorded in recordings {
+        let name = recorded.file_stem().unwrap().to_str().unwrap();
+        let (fair, more): (&str, &[&str]) = match name.strip_suffix("-percentages") {
+            Some(fair) => (fair, &["--percentages"]),
+            None => (name, &[]),
+        };
+        let (fair, site) = (file(&format!("{fair}.xml")), file("yarn-site.xml"));
         let args = ["conf", "convert", &fair, "--site", &site, "--json"];
         let (_, out, err) = run(&[&args[..], more].concat());
         let made = json(&out);
-        let recorded = json(&fs::read_to_string(file(recorded)).unwrap());
+        let recorded = json(&fs::read_to_string(recorded).unwrap());
         for (name, value) in recorded.as_object().unwrap() {
             let found = &made["capacity_scheduler"][name];
             let found = found.as_str().or(made["yarn_site"][name].as_str());
@@ -221,6 +225,83 @@ fn conversions_hold_everything_that_fs2cs_writes() {
             assert_eq!(found, Some(wanted), "{fair} {more:?} {name}: {err}");
         }
         assert_eq!(made["accepted"], true, "{made}");
+        assert_eq!(made["reference_refuses"], serde_json::json!([]), "{fair}");
+    }
+}
+
+#[test]
+fn a_conversion_is_checked_on_the_site_that_is_given() {
+    let folder = folder("desk-site");
+    let (fair, site) = (folder.join("fair.xml"), folder.join("yarn-site.xml"));
+    let queue = "<queue name='a'><maxContainerAllocation>16384 mb, 8 vcores</maxContainerAllocation></queue>";
+    fs::write(&fair, format!("<allocations>{queue}</allocations>")).unwrap();
+    let most = |name: &str, value: &str| {
+        format!(
+            "<property><name>yarn.scheduler.maximum-allocation-{name}</name><value>{value}</value></property>"
+        )
+    };
+    let both = most("mb", "32768") + &most("vcores", "16");
+    fs::write(&site, format!("<configuration>{both}</configuration>")).unwrap();
+    let args = ["conf", "convert", fair.to_str().unwrap(), "--json"];
+    let (code, out, _) = run(&args);
+    assert_eq!((code, &json(&out)["accepted"]), (1, &Value::Bool(false)));
+    let (code, out, err) = run(&[&args[..], &["--site", site.to_str().unwrap()]].concat());
+    assert_eq!(
+        (code, &json(&out)["accepted"]),
+        (0, &Value::Bool(true)),
+        "{err}"
+    );
+}
+
+/// `perf/peers/hadoop/fs2cs.sh` records the verdicts, by the same class.
+#[test]
+fn what_fs2cs_refuses_or_leaves_out_is_said() {
+    let folder = folder("desk-verdicts");
+    let at = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fs2cs/verdicts.json");
+    let verdicts = json(&fs::read_to_string(at).unwrap());
+    for (name, verdict) in verdicts.as_object().unwrap() {
+        let file = folder.join("fair-scheduler.xml");
+        fs::write(&file, verdict["file"].as_str().unwrap()).unwrap();
+        let mut args = vec!["conf", "convert", file.to_str().unwrap(), "--json"];
+        args.extend((verdict["percentages"] == true).then_some("--percentages"));
+        let (code, out, err) = run(&args);
+        if out.is_empty() {
+            assert!(code == 1 && verdict["refusal"].is_string(), "{name}: {err}");
+            assert!(err.contains("fair-scheduler.xml"), "{name}: {err}");
+            continue;
+        }
+        let made = json(&out);
+        let stops = made["reference_refuses"].as_array().unwrap();
+        let (files, queues): (Vec<_>, Vec<_>) =
+            stops.iter().partition(|stop| stop["scope"] == "file");
+        assert_eq!(
+            !files.is_empty(),
+            verdict["refusal"].is_string(),
+            "{name}: {err}"
+        );
+        assert_eq!(
+            code == 1,
+            !files.is_empty() || made["accepted"] == false,
+            "{name}"
+        );
+        for stop in stops {
+            let (place, what) = (
+                stop["place"].as_str().unwrap(),
+                stop["what"].as_str().unwrap(),
+            );
+            assert!(err.contains(&format!("{place}: {what}: ")), "{name}: {err}");
+        }
+        let left = queues.iter().map(|stop| {
+            let what = stop["what"].as_str().unwrap();
+            what.split_whitespace().next().unwrap()
+        });
+        let recorded = verdict["left_out"].as_array().unwrap();
+        let recorded = recorded.iter().map(|one| one.as_str().unwrap());
+        assert_eq!(
+            left.collect::<Vec<_>>(),
+            recorded.collect::<Vec<_>>(),
+            "{name}"
+        );
     }
 }
 
@@ -308,6 +389,34 @@ fn assert_series_of_a_repeated_run(run: &Value) {
     for tier in repeated["waiting_by_tier"].as_array().unwrap() {
         assert!(values(&tier["applications"]).iter().any(|n| *n > 0));
     }
+}
+
+#[test]
+fn columns_that_differ_in_nodes_have_names_and_nodes_of_their_own() {
+    let folder = folder("desk-report-nodes");
+    let (trace, out) = (generated(&folder, "adhoc", "3"), folder.join("cmp"));
+    let args = ["compare", trace.to_str().unwrap(), "--modes", "global"];
+    let nodes = [
+        "--nodes",
+        "20x64GiB,32vcores",
+        "--nodes",
+        "30x64GiB,32vcores",
+    ];
+    let out = out.to_str().unwrap();
+    printed(&[&args[..], &nodes, &["--out", out]].concat());
+    let report = json(&printed(&["report", out, "--json"]));
+    let runs = report["runs"].as_array().unwrap();
+    let counts: Vec<(&str, u64)> = runs
+        .iter()
+        .map(|run| {
+            (
+                run["name"].as_str().unwrap(),
+                run["node_count"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    let names = ["global-20x64GiB-32vcores", "global-30x64GiB-32vcores"];
+    assert_eq!(counts, [(names[0], 20), (names[1], 30)]);
 }
 
 #[test]

@@ -81,6 +81,18 @@ impl Candidate {
 }
 
 impl Common<'_> {
+    /// What stands for the only candidate: its setting, or how many there are.
+    pub(super) fn name(&self) -> String {
+        match self.set {
+            [] => String::new(),
+            [(key, value)] => {
+                let key = key.strip_prefix(PREFIX).unwrap_or(key);
+                format!("{key} = {value}")
+            }
+            several => format!("{} settings changed", several.len()),
+        }
+    }
+
     /// The run's own configuration with further values.
     pub(super) fn with_pairs(
         &self,
@@ -155,6 +167,7 @@ impl Common<'_> {
         };
         let cluster = base.like(loaded, nodes)?;
         let name = match self.nodes {
+            Some(NodeChange(by)) if name.is_empty() => format!("{by:+} nodes"),
             Some(NodeChange(by)) => format!("{name}, {by:+} nodes"),
             None => name.to_owned(),
         };

@@ -177,7 +177,7 @@ impl WhatifArgs {
                 bail!("nothing is changed; say --set, --conf, --nodes, --try or --search");
             }
             common.note_warnings(staged, &[]);
-            all.push(common.with_pairs(staged, &[], "changed")?);
+            all.push(common.with_pairs(staged, &[], &common.name())?);
         }
         Ok(all)
     }

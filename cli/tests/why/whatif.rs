@@ -46,7 +46,7 @@ fn a_higher_share_for_masters_shortens_waits_and_the_run_as_it_was_stays_equal()
     );
     let (_, text, _) = run(&["whatif", shown, "--set", key]);
     assert!(
-        text.contains("as it was -> changed") && text.contains("root.dev"),
+        text.contains("as it was -> root.dev.maximum-am-resource-percent = 0.6"),
         "{text}"
     );
 }
