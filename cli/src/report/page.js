@@ -67,6 +67,9 @@ function fill(parent, head, rows) {
 const COUNTED = ["containers", "applications", "threads"];
 const WHOLE = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));
 
+// Whether a value stands between gaps, where no line shows it.
+const alone = (ys) => { const all = ys.filter((y) => y !== undefined); return all.some((y, i) => y !== null && [all[i - 1], all[i + 1]].every((by) => by === null || by === undefined)); };
+
 // Lines over one axis; `stacked` fills each line down to the one before.
 function lines(chart, xs, series, options) {
   const draw = () => {
@@ -84,7 +87,7 @@ function lines(chart, xs, series, options) {
       stroke: one.ink ? ink : COLOURS[kind(one, i) % COLOURS.length],
       width: 2,
       dash: options.stacked ? [] : DASHES[kind(one, i) % DASHES.length],
-      points: { show: xs.length < 20, fill: css("--card") },
+      points: { show: xs.length < 20 || (!options.stacked && alone(one.ys)), fill: css("--card") },
       fill: options.stacked ? COLOURS[kind(one, i) % COLOURS.length] : undefined,
       paths: options.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
       value: (u, v, s, at) => (at === null || at === undefined || one.ys[at] === null || one.ys[at] === undefined ? "-" : String(one.ys[at])),
@@ -469,7 +472,7 @@ function limits(data) {
       const near = all.flatMap((queue) => queue.maximum_mib).filter((value) => value <= above * 1.25);
       const most = Math.max(above, ...near);
       const peak = (list) => gib(Math.max(...list));
-      const says = (queue) => `used ${peak(queue.used_mib)}, guaranteed ${peak(queue.guaranteed_mib)}, maximum ${peak(queue.maximum_mib)} GiB`;
+      const says = (queue) => `used ${peak(queue.used_mib)}, guarantee ${peak(queue.guaranteed_mib)}, max ${peak(queue.maximum_mib)} GiB`;
       const longest = Math.max(...shown.map((queue) => says(queue).length)) * 7.2 + 16;
       const chart = card(`Guarantees and maxima, ${run.name}`, `Memory on ${partitionName(partition)}, a panel for each leaf. Filled: what the leaf uses. Dashed: its guarantee. Solid: its maximum. Each panel ends at ${seconds(xs[xs.length - 1])} and at ${gib(most)} GiB; a higher maximum is drawn at the upper edge. The numbers are the highest of the moments that are shown.${more}`, head, rows, true);
       const draw = () => {

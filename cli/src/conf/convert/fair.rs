@@ -490,7 +490,10 @@ mod tests {
         ] {
             assert_eq!(own(&out, name).as_deref(), Some(value), "{name}");
         }
-        let report = capsched::config::check(&out.sources(), &capsched::config::Options::default());
+        let report = capsched::config::check(
+            &out.sources(&BTreeMap::new()),
+            &capsched::config::Options::default(),
+        );
         assert!(!report.refuses(false), "{report}");
         let minimum = out
             .lost
@@ -507,7 +510,10 @@ mod tests {
         let shares = ["a", "b", "c"].map(|name| own(&out, &format!("root.{name}.capacity")));
         let shares = shares.map(Option::unwrap);
         assert_eq!(shares, ["33.334", "33.333", "33.333"].map(str::to_owned));
-        let report = capsched::config::check(&out.sources(), &capsched::config::Options::default());
+        let report = capsched::config::check(
+            &out.sources(&BTreeMap::new()),
+            &capsched::config::Options::default(),
+        );
         assert!(!report.refuses(false), "{report}");
     }
 

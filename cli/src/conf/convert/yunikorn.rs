@@ -538,7 +538,10 @@ partitions:
         assert_eq!(lost, ["preemption.delay 30s", "tag"]);
         let monitor = "yarn.resourcemanager.scheduler.monitor.enable";
         assert_eq!(out.site.get(monitor).map(String::as_str), Some("true"));
-        let report = capsched::config::check(&out.sources(), &capsched::config::Options::default());
+        let report = capsched::config::check(
+            &out.sources(&std::collections::BTreeMap::new()),
+            &capsched::config::Options::default(),
+        );
         assert!(!report.refuses(false), "{report}");
     }
 
@@ -569,7 +572,10 @@ partitions:
         }
         let lost: Vec<_> = out.lost.iter().map(|one| (&*one.what, one.why)).collect();
         assert_eq!(lost, [("group", "there is no such rule")]);
-        let report = capsched::config::check(&out.sources(), &capsched::config::Options::default());
+        let report = capsched::config::check(
+            &out.sources(&std::collections::BTreeMap::new()),
+            &capsched::config::Options::default(),
+        );
         assert!(!report.refuses(false), "{report}");
     }
 
