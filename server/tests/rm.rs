@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use capsched::api::{ApplicationId, Ask, AskCall, NodeReport, ResourceVector};
-use capsched::sync::Mutex;
+use capsched::sync::{AtomicBool, Mutex, Ordering};
 use capsched_server::rm::{
     Answer, AppState, Command, CommandError, FinalStatus, Journal, JournalEntry, JournalError,
     LabelSpec, LookResult, NodeRegistration, Obstacle, Operation, Pairs, ResourceManager, Setup,
@@ -285,6 +285,38 @@ fn containers_outlive_an_attempt_and_not_the_last_one() {
     fail();
     assert_eq!(state(&rm, &application), AppState::Failed);
     assert_eq!(live(), None);
+}
+
+#[test]
+fn a_master_that_is_placed_while_its_application_is_submitted_is_known() {
+    let rm = manager();
+    register(&rm, "n1:1");
+    let node = "n1:1".parse().unwrap();
+    let beat = || rm.heartbeat(&node, NodeReport::AsExpected).unwrap();
+    let ends = AtomicBool::new(false);
+    let mut lost = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ends.load(Ordering::Relaxed) {
+                beat();
+            }
+        });
+        for _ in 0..200 {
+            let application = submit(&rm, "a");
+            beat();
+            let id = application.parse().unwrap();
+            let known = rm.read(|books| {
+                let attempt = books.app(id).and_then(|app| app.attempt());
+                attempt.is_some_and(|attempt| attempt.master.is_some())
+            });
+            if !known {
+                lost.push(application.clone());
+            }
+            kill(&rm, &application).unwrap();
+        }
+        ends.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(lost, Vec::<String>::new());
 }
 
 #[test]

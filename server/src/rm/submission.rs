@@ -36,19 +36,23 @@ impl ResourceManager {
         }
         let spec = self.spec_of(id, user, submission)?;
         let admitted = self.admit(user, submission)?;
-        let shown = admitted.path.clone();
-        let priority = admitted.priority;
-        let result = self.engine.submit_admitted(user, admitted, spec);
-        if let Err(error @ (SubmitError::Master(_) | SubmitError::UserName(_))) = &result {
-            return Err(CommandError::Invalid(error.to_string()));
-        }
-        if let Err(error @ (SubmitError::Closed | SubmitError::Reentrant)) = &result {
-            return Err(CommandError::Unavailable(error.to_string()));
-        }
-        let mut app = new_application(id, user, submission, shown, priority, at_ms);
+        let (path, priority) = (admitted.path.clone(), admitted.priority);
+        let mut app = new_application(id, user, submission, path, priority, at_ms);
         app.master_label = self.master_label(&app.path, submission);
         app.max_attempts = self.max_attempts(submission.max_attempts);
-        self.enter(app, result, submission.lifetime_s, at_ms);
+        // A heartbeat may place the master at once. Whoever follows that decision must find the application.
+        let mut books = lock(&self.books);
+        let result = self.engine.submit_admitted(user, admitted, spec);
+        match &result {
+            Err(error @ (SubmitError::Master(_) | SubmitError::UserName(_))) => {
+                return Err(CommandError::Invalid(error.to_string()));
+            }
+            Err(error @ (SubmitError::Closed | SubmitError::Reentrant)) => {
+                return Err(CommandError::Unavailable(error.to_string()));
+            }
+            Ok(_) | Err(_) => {}
+        }
+        self.enter(&mut books, app, result, submission.lifetime_s);
         Ok(Answer::Done)
     }
 
@@ -107,13 +111,12 @@ impl ResourceManager {
 
     fn enter(
         &self,
+        books: &mut Books,
         mut app: Application,
         result: Result<Submitted, SubmitError>,
         lifetime_s: Option<i64>,
-        at_ms: u64,
     ) {
-        let id = app.id;
-        let mut books = lock(&self.books);
+        let (id, at_ms) = (app.id, app.started_ms);
         if id.cluster == self.cluster {
             books.given_out = books.given_out.max(id.sequence);
         }
