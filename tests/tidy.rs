@@ -597,6 +597,51 @@ fn paths_that_pages_name_exist() {
     });
 }
 
+/// Crates with a known defect below a version. Reviewed with each release.
+const OLDEST: &[(&str, [u32; 3])] = &[
+    ("arc-swap", [1, 9, 1]),
+    ("crossbeam-channel", [0, 5, 15]),
+    ("crossbeam-deque", [0, 8, 1]),
+    ("crossbeam-epoch", [0, 9, 20]),
+    ("h2", [0, 4, 4]),
+    ("quick-xml", [0, 41, 0]),
+    ("rustls", [0, 23, 46]),
+    ("rustls-webpki", [0, 103, 13]),
+    ("tonic", [0, 12, 3]),
+];
+
+/// Crates of a lock file that are older than they may be.
+fn too_old(lock: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for package in lock.split("[[package]]").skip(1) {
+        let value = |key: &str| {
+            let line = package.lines().find_map(|line| line.strip_prefix(key));
+            line.map(|value| value.trim_matches('"'))
+                .unwrap_or_default()
+        };
+        let (name, version) = (value("name = "), value("version = "));
+        let plain = version.split(['-', '+']).next().unwrap_or_default();
+        let found: Vec<u32> = plain
+            .split('.')
+            .map_while(|part| part.parse().ok())
+            .collect();
+        let oldest = OLDEST.iter().find(|(known, _)| *known == name);
+        if let Some((_, oldest)) = oldest.filter(|(_, oldest)| found[..] < oldest[..]) {
+            wrong.push(format!("{name} {version} is older than {oldest:?}"));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn no_crate_is_older_than_its_last_known_defect() {
+    for lock in ["Cargo.lock", "python/Cargo.lock"] {
+        assert_none(too_old(&read(lock)));
+    }
+    let old = "[[package]]\nname = \"h2\"\nversion = \"0.4.3\"\n";
+    assert_eq!(too_old(old), ["h2 0.4.3 is older than [0, 4, 4]"]);
+}
+
 #[test]
 fn every_planted_bug_of_the_commit_is_demanded_or_excused() {
     let script = read(".ci/canaries");

@@ -3,6 +3,7 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`cells`] | a router before several clusters: what `capsched router` runs |
+//! | `clock` | the clock that parts share |
 //! | [`conf`] | the scheduler's configuration: changes, versions, log, roll back |
 //! | [`daemon`] | routes, layers, the address that is listened on |
 //! | [`debug`] | threads, memory and profiles, on a listener of its own |
@@ -12,6 +13,7 @@
 //! | [`health`], [`metrics`] | what monitoring systems read |
 //! | [`openapi`] | a description of all routes |
 //! | [`page`] | the scheduler page and its own routes |
+//! | `private` | directories and files that nobody else reads |
 //! | [`rm`] | the daemon's core: engine, applications, nodes, labels, events, and the commands that change them |
 //! | [`security`] | who calls, what callers may do, what a request may look like |
 //! | [`store`] | what survives: one leader, journal, versions of the configuration |
@@ -19,6 +21,7 @@
 //! | [`rest`] | YARN's REST interface in the wire formats of Hadoop 3.4 and 3.5 |
 
 pub mod cells;
+mod clock;
 pub mod conf;
 pub mod daemon;
 pub mod debug;
@@ -30,6 +33,7 @@ pub mod health;
 pub mod metrics;
 pub mod openapi;
 pub mod page;
+mod private;
 pub mod replay;
 pub mod rest;
 pub mod rm;

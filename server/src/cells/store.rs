@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use capsched::api::ApplicationId;
 use capsched::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
-use capsched::time::{Clock, SystemClock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 
 use super::homes::{Claim, Home, Homes};
 use super::names::CellName;
 use super::policy::Policy;
+use crate::clock::SharedClock;
 use crate::store::{Batch, LeaseKeeper, Store, StoreError, Token};
 
 const POLICY: &str = "policy";
@@ -115,10 +115,19 @@ impl RouterStore {
         lease: Duration,
         most_homes: usize,
     ) -> Result<Self, StoreError> {
-        let clock = SystemClock::new();
-        let begun_ns = clock.now_ns();
-        let token = store.lead(who, lease)?;
-        let keeper = LeaseKeeper::start(Arc::clone(&store), token, lease, begun_ns)?;
+        let clock = SharedClock::system();
+        Self::lead_by(clock, store, (who, lease), most_homes)
+    }
+
+    /// As [`Self::lead`], by a clock.
+    fn lead_by(
+        clock: SharedClock,
+        store: Arc<dyn Store>,
+        (who, lease): (&str, Duration),
+        most_homes: usize,
+    ) -> Result<Self, StoreError> {
+        let of_keeper = clock.clone();
+        let (token, keeper) = LeaseKeeper::lead(Arc::clone(&store), who, lease, of_keeper)?;
         let start_ms = next_start(&*store, token, clock.now_ms())?;
         let homes = read_homes(&*store, most_homes)?;
         let policy = read_policy(&*store)?;
@@ -286,7 +295,10 @@ fn next_start(store: &dyn Store, token: Token, now_ms: u64) -> Result<u64, Store
             .map_err(|error| StoreError::unread(START, &entry.value, error))
     });
     let before = before.transpose()?.unwrap_or_default();
-    let start = now_ms.max(before.saturating_add(1));
+    let later = before.checked_add(1);
+    let later =
+        later.ok_or_else(|| corrupt(START, format_args!("no start is later than {before}")))?;
+    let start = now_ms.max(later);
     store.write(token, &Batch::new().put(START, start.to_string()))?;
     Ok(start)
 }
@@ -362,7 +374,10 @@ fn write_all(store: &dyn Store, token: Token, changes: &[Change]) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
+    use capsched::time::SystemClock;
+
     use super::*;
+    use crate::clock::testing::SteppedClock;
     use crate::store::EmbeddedStore;
 
     const LEASE: Duration = Duration::from_secs(60);
@@ -417,6 +432,45 @@ mod tests {
         assert_eq!((kept.version, &*kept.policy), (1, &policy("west")));
         second.forget_home(app).await.unwrap();
         assert_eq!((second.home(app), second.home_count()), (None, 0));
+    }
+
+    #[test]
+    fn starts_ascend_whatever_the_wall_clock_is_set_to() {
+        const NOW_MS: u64 = 1_700_000_000_000;
+        const YEAR_MS: u64 = 365 * 24 * 3_600_000;
+        let dir = tempfile::tempdir().unwrap();
+        let store = opened(&dir);
+        let clock = SteppedClock::at(0);
+        let start = |wall_ms| {
+            clock.set(wall_ms);
+            let store = Arc::clone(&store);
+            let led = RouterStore::lead_by(clock.shared(), store, ("a", LEASE), 10).unwrap();
+            // The clock is set back while the router gives out ids, too.
+            let first = led.new_application();
+            clock.set(0);
+            assert_eq!(led.new_application().cluster, first.cluster);
+            assert!(!led.has_lost_lead());
+            first.cluster
+        };
+        let later = NOW_MS + YEAR_MS;
+        let wall = [NOW_MS, later, NOW_MS, 0, later + 1, later + 3];
+        let expected = [NOW_MS, later, later + 1, later + 2, later + 3, later + 4];
+        assert_eq!(wall.map(start), expected);
+    }
+
+    #[test]
+    fn a_start_after_which_there_is_none_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = opened(&dir);
+        let token = store.lead("a", LEASE).unwrap();
+        let last = Batch::new().put(START, u64::MAX.to_string());
+        store.write(token, &last).unwrap();
+        store.resign(token).unwrap();
+        let refused = RouterStore::lead(Arc::clone(&store), "a", LEASE, 10);
+        let Err(StoreError::Corrupt(text)) = refused else {
+            panic!("{refused:?}");
+        };
+        assert!(text.contains(&u64::MAX.to_string()), "{text}");
     }
 
     #[tokio::test]

@@ -10,13 +10,14 @@
 //! configurations.
 // As FSSchedulerConfigurationStore.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::audit::{AuditEntry, AuditKind, AuditLog};
 use super::properties::ConfProperties;
 use super::store::{ConfStore, ConfStoreError, ConfVersion, PreparedConf, StoredConf};
+use crate::private;
 
 const PREFIX: &str = "capacity-scheduler.xml.";
 const TMP: &str = ".tmp";
@@ -45,7 +46,7 @@ impl FileConfStore {
         most_versions: usize,
         most_entries: usize,
     ) -> Result<Self, ConfStoreError> {
-        fs::create_dir_all(dir).map_err(|error| failed(dir, &error))?;
+        private::create_dir(dir).map_err(|error| failed(dir, &error))?;
         let mut store = Self {
             dir: dir.to_owned(),
             most: most_versions.max(1),
@@ -151,7 +152,7 @@ impl FileConfStore {
         }
         let path = self.dir.join(LOG);
         let append = || -> io::Result<()> {
-            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            let mut file = private::append(&path)?;
             file.write_all(line(entry).as_bytes())?;
             file.sync_all()
         };
@@ -172,7 +173,7 @@ fn failed(path: &Path, error: &io::Error) -> ConfStoreError {
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    let mut file = private::create(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

@@ -11,6 +11,7 @@ use hyper_util::rt::TokioTimer;
 use super::connections::FewConnections;
 use super::encryption::encryption;
 use super::options::{ServeOptions, ServeProblem};
+use crate::security::exposure;
 
 /// Longest time until the head of a request is there.
 const HEAD: Duration = Duration::from_secs(10);
@@ -30,6 +31,9 @@ const LIST_BYTES: u32 = 16 << 10;
 /// Connections at once.
 const CONNECTIONS: usize = 1024;
 
+/// Between two warnings of what the server does without.
+const WARNING: Duration = Duration::from_secs(60);
+
 /// How long answers that have begun may go on at the end.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -39,6 +43,7 @@ pub struct Serving {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<RustlsConfig>,
+    exposure: Option<String>,
     handle: Handle<SocketAddr>,
 }
 
@@ -62,6 +67,7 @@ impl Serving {
         Ok(Self {
             listener,
             address,
+            exposure: exposure(address, &options.authentication, tls.is_some()),
             tls,
             handle: Handle::new(),
         })
@@ -94,6 +100,7 @@ impl Serving {
     pub async fn run(self, router: Router) -> Result<(), ServeProblem> {
         let service = router.into_make_service_with_connect_info::<SocketAddr>();
         let server = axum_server::from_tcp(self.listener).map_err(ServeProblem::System)?;
+        let warnings = self.exposure.map(|text| tokio::spawn(warn_of(text)));
         let mut server = server.handle(self.handle).first_request_timeout(HEAD);
         server
             .http_builder()
@@ -118,6 +125,17 @@ impl Serving {
                 server.acceptor(few).serve(service).await
             }
         };
+        if let Some(warnings) = warnings {
+            warnings.abort();
+        }
         served.map_err(ServeProblem::System)
+    }
+}
+
+/// Warns until it is ended.
+async fn warn_of(exposure: String) {
+    loop {
+        tracing::warn!("{exposure}");
+        tokio::time::sleep(WARNING).await;
     }
 }

@@ -320,7 +320,7 @@ impl Access {
         now_ms: u64,
     ) -> Result<Admitted, Denied> {
         if let Some(peer) = peer
-            && !self.rate.take(peer.ip(), now_ms)
+            && !self.rate.take(peer.ip())
         {
             let text = "more requests a second than one peer may send";
             return Err(denied(

@@ -45,6 +45,27 @@ pub fn bind_problem(
     (!encrypted).then_some(BindProblem::NoEncryption(address))
 }
 
+/// What a server that other machines reach does without, by a choice that was made explicitly; nothing: it does without
+/// nothing. It is said again and again, since such a choice is easily forgotten.
+#[must_use]
+pub fn exposure(
+    address: SocketAddr,
+    authentication: &Authentication,
+    encrypted: bool,
+) -> Option<String> {
+    if address.ip().is_loopback() {
+        return None;
+    }
+    if authentication.believes_names() {
+        return Some(format!(
+            "--insecure-simple: whoever reaches {address} can be everybody"
+        ));
+    }
+    (!encrypted).then(|| {
+        format!("--insecure-plain: what is sent to {address}, tokens too, is not encrypted here")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +90,28 @@ mod tests {
             assert_eq!(problem, Some(BindProblem::NoEncryption(address)));
             assert_eq!(bind_problem(address, &token, true), None);
             assert_eq!(bind_problem(address, &simple, false), None);
+        }
+    }
+
+    #[test]
+    fn what_a_server_does_without_is_said_where_others_reach_it() {
+        let (here, every) = ("[::1]:1".parse().unwrap(), "0.0.0.0:8088".parse().unwrap());
+        let token = Authentication::none().with_tokens(Tokens::one("ann", "t"));
+        let simple = Authentication::none().with_bare_names();
+        for authentication in [&token, &simple] {
+            assert_eq!(exposure(here, authentication, false), None);
+        }
+        assert_eq!(exposure(every, &token, true), None);
+        for (authentication, encrypted, word) in [
+            (&token, false, "--insecure-plain"),
+            (&simple, false, "--insecure-simple"),
+            (&simple, true, "--insecure-simple"),
+        ] {
+            let said = exposure(every, authentication, encrypted).unwrap();
+            assert!(
+                said.contains(word) && said.contains("0.0.0.0:8088"),
+                "{said}"
+            );
         }
     }
 }

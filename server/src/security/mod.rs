@@ -7,7 +7,7 @@
 //! | [`Need`] and [`route_needs`] | what each route demands; a route that no row names is refused |
 //! | [`Access`] | the layer that applies both, before any handler |
 //! | [`Hosts`], [`RateLimit`] | host names that are answered, requests a second of one peer |
-//! | [`bind_problem`] | addresses that are refused without authentication and encryption |
+//! | [`bind_problem`], [`exposure`] | addresses that are refused without authentication and encryption, and what was chosen not to be refused |
 //!
 //! # Invariants
 //!
@@ -30,7 +30,7 @@ mod tokens;
 
 pub use access::{Access, AccessLimits, Authority, guard};
 pub use authentication::{Authentication, Identity, JwtKey, Refusal};
-pub use bind::{BindProblem, bind_problem};
+pub use bind::{BindProblem, bind_problem, exposure};
 pub use headers::with_headers;
 pub use hosts::Hosts;
 #[cfg(feature = "spnego")]

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use capsched::config::{ConfigSource, Layer, Properties};
 use capsched::sync::{AtomicBool, Ordering};
-use capsched::time::{Clock, SystemClock};
 
 use super::batch::{Store, StoreError, Token};
 use super::compaction::{Recorded, compact};
 use super::configurations::KeyConfStore;
 use super::journal::{Durability, StoreJournal};
 use super::lease::LeaseKeeper;
+use crate::clock::SharedClock;
 use crate::conf::{
     ConfError, ConfProperties, ConfStore, ConfStoreError, FileConfStore, MemoryConfStore,
     MutableConf, MutableConfOptions,
@@ -194,9 +194,8 @@ impl Lead {
         who: &str,
         lease: Duration,
     ) -> Result<Self, StoreError> {
-        let begun_ns = SystemClock::new().now_ns();
-        let token = store.lead(who, lease)?;
-        let keeper = LeaseKeeper::start(Arc::clone(&store), token, lease, begun_ns)?;
+        let clock = SharedClock::system();
+        let (token, keeper) = LeaseKeeper::lead(Arc::clone(&store), who, lease, clock)?;
         Ok(Self {
             store,
             token,

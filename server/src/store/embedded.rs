@@ -5,7 +5,7 @@
 //! one of this process, the token ascends over restarts.
 
 use std::fmt;
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -21,6 +21,8 @@ use redb::{
 
 use super::batch::{Batch, Entry, Revision, Store, StoreError, Token};
 use super::schema::SCHEMA;
+use crate::clock::SharedClock;
+use crate::private;
 
 /// Name of the file in the directory.
 const FILE: &str = "state.redb";
@@ -58,16 +60,7 @@ pub struct EmbeddedStore {
     file: PathBuf,
     shown: Mutex<Shown>,
     written: Condvar,
-    clock: ClockOf,
-}
-
-/// A clock that can be shown.
-struct ClockOf(Arc<dyn Clock>);
-
-impl fmt::Debug for ClockOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Clock")
-    }
+    clock: SharedClock,
 }
 
 fn failed(error: impl fmt::Display) -> StoreError {
@@ -96,8 +89,10 @@ impl EmbeddedStore {
     /// When another process has it open, when it is broken or of another schema, or when it cannot be written.
     pub fn open(dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let at = |error: io::Error| not_usable(dir, &error);
-        fs::create_dir_all(dir).map_err(at)?;
+        private::create_dir(dir).map_err(at)?;
         let file = dir.join(FILE);
+        // Where this fails, opening the database says why.
+        let _ = private::append(&file);
         let database = open(&file)?;
         // The entry of a new file has to survive as well as its content.
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(at)?;
@@ -140,7 +135,7 @@ impl EmbeddedStore {
             file,
             shown: Mutex::default(),
             written: Condvar::new(),
-            clock: ClockOf(clock),
+            clock: SharedClock::of(clock),
         };
         let revision = store.prepare()?;
         store.shown().revision = revision;
@@ -301,7 +296,7 @@ fn number(numbers: &impl ReadableTable<&'static str, u64>, name: &str) -> Result
 impl Store for EmbeddedStore {
     fn lead(&self, who: &str, lease: Duration) -> Result<Token, StoreError> {
         let mut shown = self.shown();
-        let now_ns = self.clock.0.now_ns();
+        let now_ns = self.clock.now_ns();
         if let Some(leader) = shown.leader.as_ref().filter(|one| one.until_ns > now_ns) {
             return Err(StoreError::Led(leader.who.clone()));
         }
@@ -313,7 +308,7 @@ impl Store for EmbeddedStore {
             Token(token)
         };
         transaction.commit().map_err(failed)?;
-        let until_ns = self.clock.0.now_ns().saturating_add(nanos(lease));
+        let until_ns = self.clock.now_ns().saturating_add(nanos(lease));
         shown.leader = Some(Leader {
             who: who.to_owned(),
             token,
@@ -326,7 +321,7 @@ impl Store for EmbeddedStore {
     fn renew(&self, token: Token) -> Result<(), StoreError> {
         let mut shown = self.shown();
         Self::check_token(&shown, token)?;
-        let now_ns = self.clock.0.now_ns();
+        let now_ns = self.clock.now_ns();
         if let Some(leader) = &mut shown.leader {
             leader.until_ns = now_ns.saturating_add(nanos(leader.lease));
         }
@@ -395,7 +390,7 @@ impl Store for EmbeddedStore {
     fn led_for(&self) -> Option<Duration> {
         let shown = self.shown();
         let until_ns = shown.leader.as_ref()?.until_ns;
-        let left_ns = until_ns.saturating_sub(self.clock.0.now_ns());
+        let left_ns = until_ns.saturating_sub(self.clock.now_ns());
         Some(Duration::from_nanos(left_ns))
     }
 

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use capsched::sync::{AtomicBool, AtomicU64, Ordering};
-use capsched::time::{Clock, SystemClock};
 
 use super::batch::{Store, StoreError, Token};
+use crate::clock::SharedClock;
 
 /// How long a leader waits for the answer to one renewal. With the rests of its thread a second renewal then begins, and
 /// is waited for, before the lease counts as ended.
@@ -42,7 +42,7 @@ pub(crate) struct LeaseKeeper {
 /// What is known of a lease.
 #[derive(Debug)]
 struct LeaseState {
-    clock: SystemClock,
+    clock: SharedClock,
     lease: Duration,
     /// When the last call that prolonged it began, by the clock's ns.
     renewed_ns: AtomicU64,
@@ -52,6 +52,24 @@ struct LeaseState {
 }
 
 impl LeaseState {
+    /// The state of a lease that a call brings, which counts from the beginning of the call.
+    fn begun_by<E>(
+        clock: SharedClock,
+        lease: Duration,
+        lead: impl FnOnce() -> Result<Token, E>,
+    ) -> Result<(Token, Self), E> {
+        let begun_ns = clock.now_ns();
+        let token = lead()?;
+        let state = Self {
+            clock,
+            lease,
+            renewed_ns: AtomicU64::new(begun_ns),
+            fenced: AtomicBool::new(false),
+            ends: AtomicBool::new(false),
+        };
+        Ok((token, state))
+    }
+
     /// Whether another process may lead.
     fn may_have_ended(&self) -> bool {
         let patience = u64::try_from(trusted(self.lease).as_nanos()).unwrap_or(u64::MAX);
@@ -88,20 +106,19 @@ impl LeaseKeeper {
         self.shared.may_have_ended()
     }
 
-    /// Prolongs a lease that began at a time of the clock.
-    pub(crate) fn start(
+    /// Leads a store, and prolongs the lease from then on. The lease counts from the beginning of the call.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Led`] while another process leads, or that the store failed.
+    pub(crate) fn lead(
         store: Arc<dyn Store>,
-        token: Token,
+        who: &str,
         lease: Duration,
-        begun_ns: u64,
-    ) -> Result<Self, StoreError> {
-        let shared = Arc::new(LeaseState {
-            clock: SystemClock::new(),
-            lease,
-            renewed_ns: AtomicU64::new(begun_ns),
-            fenced: AtomicBool::new(false),
-            ends: AtomicBool::new(false),
-        });
+        clock: SharedClock,
+    ) -> Result<(Token, Self), StoreError> {
+        let (token, state) = LeaseState::begun_by(clock, lease, || store.lead(who, lease))?;
+        let shared = Arc::new(state);
         let of_thread = Arc::clone(&shared);
         let builder = thread::Builder::new().name("lease".to_owned());
         let thread = builder.spawn(move || {
@@ -110,10 +127,11 @@ impl LeaseKeeper {
             let _ = store.resign(token);
         });
         let thread = thread.map_err(|error| StoreError::Failed(error.to_string()))?;
-        Ok(Self {
+        let keeper = Self {
             shared,
             thread: Some(thread),
-        })
+        };
+        Ok((token, keeper))
     }
 }
 
@@ -131,6 +149,46 @@ impl Drop for LeaseKeeper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::testing::SteppedClock;
+
+    const LEASE: Duration = Duration::from_secs(8);
+    const YEAR_MS: u64 = 365 * 24 * 3_600_000;
+    const NOW_MS: u64 = 50 * YEAR_MS;
+
+    /// A lease that a call of so long brought.
+    fn begun(clock: &Arc<SteppedClock>, call: Duration) -> LeaseState {
+        let lead = || {
+            clock.advance(call);
+            Ok::<_, StoreError>(Token(1))
+        };
+        let (token, state) = LeaseState::begun_by(clock.shared(), LEASE, lead).unwrap();
+        assert_eq!(token, Token(1));
+        state
+    }
+
+    #[test]
+    fn a_step_of_the_wall_clock_neither_ends_a_lease_nor_prolongs_it() {
+        let clock = SteppedClock::at(NOW_MS);
+        let state = begun(&clock, Duration::ZERO);
+        let steps = [NOW_MS + YEAR_MS, NOW_MS - YEAR_MS, 0, u64::MAX, NOW_MS];
+        let ended_after = |wall_ms: u64| {
+            clock.set(wall_ms);
+            state.may_have_ended()
+        };
+        assert_eq!(steps.map(ended_after), [false; 5]);
+        clock.advance(trusted(LEASE));
+        assert_eq!(steps.map(ended_after), [false; 5]);
+        clock.advance(Duration::from_nanos(1));
+        assert_eq!(steps.map(ended_after), [true; 5]);
+    }
+
+    #[test]
+    fn a_lease_counts_from_the_beginning_of_the_call_that_brought_it() {
+        let clock = SteppedClock::at(NOW_MS);
+        clock.advance(Duration::from_secs(100));
+        assert!(!begun(&clock, trusted(LEASE)).may_have_ended());
+        assert!(begun(&clock, trusted(LEASE) + Duration::from_nanos(1)).may_have_ended());
+    }
 
     #[test]
     fn a_renewal_that_is_not_answered_leaves_time_for_a_second_one() {

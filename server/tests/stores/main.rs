@@ -311,6 +311,21 @@ mod embedded {
         assert!(store.lead("b", LONG).unwrap() > Token(1));
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_reads_a_store() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        let store = open(&data).unwrap();
+        let mode = |path: &std::path::Path| {
+            let found = std::fs::metadata(path).unwrap();
+            found.permissions().mode() & 0o777
+        };
+        assert_eq!([mode(&data), mode(store.file())], [0o700, 0o600]);
+    }
+
     #[test]
     fn a_second_process_is_refused() {
         let (dir, _) = written();
