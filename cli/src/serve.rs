@@ -145,14 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             machines,
             options,
         };
-        // A store has a runtime of its own, which neither begins nor ends inside of this one.
-        let store = open_shared(address)?;
-        let runtime = runtime()?;
-        answer_debug(&runtime, debug);
-        let served = runtime.block_on(standby::serve(args, Arc::clone(&store), interfaces));
-        // What waits for the store must not hold up the end.
-        runtime.shutdown_background();
-        return served.map(|()| ExitCode::SUCCESS);
+        return run_shared(args, address, interfaces, debug);
     }
     let (rm, durable) = args.resource_manager()?;
     let _background = Background::start(Arc::clone(&rm)).context("a thread cannot be started")?;
@@ -173,6 +166,25 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let machines = machines.map(|machines| (machines, rm));
     runtime.block_on(serve(args, serving, machines, daemon, token.as_deref()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs one of several servers over a store.
+fn run_shared(
+    args: &Args,
+    address: &str,
+    interfaces: Interfaces,
+    debug: Option<DebugServing>,
+) -> Result<ExitCode> {
+    // Files that are not valid end the start, and not the failover.
+    let setup = args.setup()?;
+    // A store has a runtime of its own, which neither begins nor ends inside of this one.
+    let store = open_shared(address)?;
+    let runtime = runtime()?;
+    answer_debug(&runtime, debug);
+    let served = runtime.block_on(standby::serve(args, setup, Arc::clone(&store), interfaces));
+    // What waits for the store must not hold up the end.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
 }
 
 /// Answers developers until the process ends.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use capsched::sync::{AtomicBool, Ordering};
 use capsched_server::daemon::{Background, Daemon, ServeOptions, Serving, StandbyPage, Switch};
-use capsched_server::rm::ResourceManager;
+use capsched_server::rm::{ResourceManager, Setup};
 use capsched_server::store::{Durable, Lead, Standby, Store, StoreError};
 
 use super::{Args, durable_failed, end_recovery};
@@ -59,9 +59,20 @@ async fn lost(durable: &Durable) -> String {
     }
 }
 
+impl Args {
+    /// The files as they are when the process leads. What they said at its start holds where they are not valid any
+    /// more: a failover must not end there.
+    fn setup_or(&self, of_start: Setup) -> Setup {
+        self.setup().unwrap_or_else(|error| {
+            tracing::error!(%error, "the files are not valid any more; what they said at the start holds");
+            of_start
+        })
+    }
+}
+
 /// Starts the resource manager of a process that leads.
-async fn start(args: &Args, lead: Lead) -> Result<Arc<Durable>> {
-    let (setup, keeping) = (args.setup()?, args.keeping());
+async fn start(args: &Args, of_start: Setup, lead: Lead) -> Result<Arc<Durable>> {
+    let (setup, keeping) = (args.setup_or(of_start), args.keeping());
     let started = move || Durable::start_leading(setup, Some(lead), keeping);
     let durable = tokio::task::spawn_blocking(started).await?;
     let durable = Arc::new(durable.map_err(|failure| durable_failed(failure, &args.store_name()))?);
@@ -105,7 +116,12 @@ fn serve_machines(
 }
 
 /// Serves as a standby, then as the leader, until a signal or another leader ends it.
-pub(super) async fn serve(args: &Args, store: Arc<dyn Store>, of: Interfaces) -> Result<()> {
+pub(super) async fn serve(
+    args: &Args,
+    setup: Setup,
+    store: Arc<dyn Store>,
+    of: Interfaces,
+) -> Result<()> {
     let Interfaces {
         serving,
         machines,
@@ -123,7 +139,7 @@ pub(super) async fn serve(args: &Args, store: Arc<dyn Store>, of: Interfaces) ->
         stop();
         return Ok(served.await??);
     };
-    let durable = start(args, lead).await?;
+    let durable = start(args, setup, lead).await?;
     let rm = Arc::clone(&durable.rm);
     let _background = Background::start(Arc::clone(&rm)).context("a thread cannot be started")?;
     let daemon = Daemon::new(Arc::clone(&rm), &options).keeping(&durable);
@@ -141,4 +157,54 @@ pub(super) async fn serve(args: &Args, store: Arc<dyn Store>, of: Interfaces) ->
     drop(machines_end);
     stop();
     Ok(served.await??)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn write(path: &Path, queue: &str, capacity: u32) {
+        let pairs = [
+            ("root.queues", queue.to_owned()),
+            (&*format!("root.{queue}.capacity"), capacity.to_string()),
+        ];
+        let property = |(key, value): &(&str, String)| {
+            format!(
+                "<property><name>yarn.scheduler.capacity.{key}</name><value>{value}</value></property>"
+            )
+        };
+        let text: String = pairs.iter().map(property).collect();
+        fs::write(path, format!("<configuration>{text}</configuration>")).unwrap();
+    }
+
+    #[test]
+    fn files_that_are_not_valid_any_more_do_not_end_a_failover() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("c.xml");
+        let conf = file.display().to_string();
+        let store = "etcd://127.0.0.1:1/x";
+        let command = ["serve", "--conf", &conf, "--store", store];
+        let args = Command::parse_from(command).args;
+        let queues = |setup: Setup| setup.scheduler["yarn.scheduler.capacity.root.queues"].clone();
+        write(&file, "a", 100);
+        let of_start = args.setup().unwrap();
+        write(&file, "b", 100);
+        assert_eq!(queues(args.setup_or(of_start.clone())), "b");
+        write(&file, "b", 50);
+        assert!(args.setup().is_err());
+        assert_eq!(queues(args.setup_or(of_start.clone())), "a");
+        fs::remove_file(&file).unwrap();
+        assert_eq!(queues(args.setup_or(of_start)), "a");
+    }
 }

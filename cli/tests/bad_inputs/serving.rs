@@ -125,6 +125,26 @@ fn configurations_that_are_none_end_the_start() {
 }
 
 #[test]
+fn a_server_over_a_shared_store_reads_its_files_before_it_waits() {
+    let folder = prepared("serve-shared");
+    fs::write(folder.join("half.xml"), CONF.replace("100", "50")).unwrap();
+    let store = [
+        "--store",
+        "etcd://127.0.0.1:1/none",
+        "--listen",
+        "127.0.0.1:0",
+    ];
+    for (file, word, expected) in [
+        ("half.xml", "capacity_sum", 1),
+        ("missing.xml", "missing.xml", 2),
+    ] {
+        let (code, err) = ended(&folder, &[&store[..], &["--conf", file]].concat());
+        assert_eq!(code, expected, "{file}: {err}");
+        assert!(err.contains(word), "{file}: {err}");
+    }
+}
+
+#[test]
 fn token_files_with_a_wrong_line_end_the_start() {
     let folder = prepared("serve-tokens");
     let hash = "a".repeat(64);

@@ -1,8 +1,9 @@
 //! Waiting to lead: a standby follows the journal of the leader, and leads when the leader's lease has ended.
 //!
 //! A standby reads commands and carries none out. It opens no configuration either: when it leads, it takes the latest
-//! version as a start does, and not as a change of what ran before.
-// As YARN-11833: a valid configuration is no invalid change.
+//! version as a start does, and not as a change of what ran before. So a queue that the leader stopped and removed ends
+//! no failover, as it does where a standby refreshes what it has in memory (YARN-11833). A latest version that is not
+//! valid for this program ends the start; the lead is free at once, and the store stays as it is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,11 +88,13 @@ impl Standby {
 mod tests {
     use std::collections::BTreeMap;
 
+    use capsched::config::Caller;
     use capsched::time::SystemClock;
 
     use super::*;
+    use crate::conf::{AuditEntry, AuditKind, BodyFormat, ConfChange, ConfStore};
     use crate::rm::{Answer, Command, Setup, Submission};
-    use crate::store::{Durable, EmbeddedStore, KeepOptions};
+    use crate::store::{Durability, Durable, EmbeddedStore, KeepOptions, KeyConfStore};
 
     fn setup() -> Setup {
         let queues = [("root.queues", "a"), ("root.a.capacity", "100")];
@@ -144,6 +147,93 @@ mod tests {
             }
         });
         assert!(!ids.contains(&submit(&second)), "ids go on");
+    }
+
+    const KEEPING: KeepOptions = KeepOptions {
+        durability: Durability::Strict,
+        compact_after: 1000,
+        lease: Duration::from_secs(60),
+    };
+
+    fn change(durable: &Durable, body: &str) {
+        let format = BodyFormat::Json {
+            lists_are_empty: false,
+        };
+        let change = ConfChange::read(body.as_bytes(), format).unwrap();
+        let caller = Caller {
+            user: "yarn",
+            groups: &[],
+            real_user: None,
+        };
+        let conf = durable.conf.as_ref().unwrap();
+        conf.change(&*durable.rm, &caller, &change, None, 1)
+            .unwrap();
+    }
+
+    #[test]
+    fn a_queue_that_the_leader_stopped_and_removed_ends_no_failover() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::open(dir.path(), Arc::new(SystemClock::new())).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        let first = Durable::start(setup(), Some(Arc::clone(&store)), KEEPING, "first").unwrap();
+        let mut standby = Standby::new(store, "second", KEEPING.lease);
+        let add = r#"{"add-queue": [{"queue-name": "root.b", "params": {"capacity": "0"}}]}"#;
+        change(&first, add);
+        assert!(standby.step(Duration::ZERO).unwrap().is_none());
+        let stop =
+            r#"{"update-queue": [{"queue-name": "root.b", "params": {"state": "STOPPED"}}]}"#;
+        change(&first, stop);
+        change(&first, r#"{"remove-queue": ["root.b"]}"#);
+        drop(first);
+        let lead = standby.step(Duration::ZERO).unwrap().unwrap();
+        // The file of the standby has the queue, and it runs there.
+        let mut own = setup();
+        let pairs = [("root.queues", "a,b"), ("root.b.capacity", "0")];
+        let pairs =
+            pairs.map(|(key, value)| (format!("yarn.scheduler.capacity.{key}"), value.to_owned()));
+        own.scheduler.extend(pairs);
+        let second = Durable::start_leading(own, Some(lead), KEEPING).unwrap();
+        let conf = second.conf.as_ref().unwrap();
+        assert_eq!(conf.state().version, 4);
+        let queue = |path: &str| second.rm.engine().queue(path).unwrap().is_some();
+        assert_eq!([queue("root.a"), queue("root.b")], [true, false]);
+    }
+
+    #[test]
+    fn a_version_that_is_not_valid_ends_the_start_and_leaves_lead_and_store() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::open(dir.path(), Arc::new(SystemClock::new())).unwrap();
+        let store: Arc<dyn Store> = Arc::new(store);
+        drop(Durable::start(setup(), Some(Arc::clone(&store)), KEEPING, "first").unwrap());
+        // As a program whose rules are others left it.
+        let token = store.lead("other", KEEPING.lease).unwrap();
+        let half = (
+            "yarn.scheduler.capacity.root.a.capacity".to_owned(),
+            Some("50".to_owned()),
+        );
+        let mut kept = KeyConfStore::new(Arc::clone(&store), Some(token), 10, 10);
+        let next = kept
+            .latest()
+            .unwrap()
+            .unwrap()
+            .properties
+            .with(&[half].into());
+        let entry = AuditEntry::accepted(1, "yarn", AuditKind::Seed, BTreeMap::new());
+        kept.prepare(&next, entry).unwrap().commit().unwrap();
+        store.resign(token).unwrap();
+        let before = store.all("").unwrap();
+        for who in ["second", "third"] {
+            let mut standby = Standby::new(Arc::clone(&store), who, KEEPING.lease);
+            let lead = standby.step(Duration::ZERO).unwrap();
+            assert!(lead.is_some(), "{who} cannot lead");
+            let refused = Durable::start_leading(setup(), lead, KEEPING).unwrap_err();
+            let text = refused.to_string();
+            assert!(
+                text.contains("capacity_sum") || text.contains("root"),
+                "{text}"
+            );
+        }
+        assert_eq!(store.all("").unwrap(), before);
     }
 
     #[test]
