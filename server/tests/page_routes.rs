@@ -23,6 +23,32 @@ async fn json(router: &Router, path: &str) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
+/// The bean of a name.
+async fn bean(router: &Router, name: &str) -> Value {
+    let name = format!("Hadoop:service=ResourceManager,name={name}");
+    let found = json(router, &format!("/jmx?qry={name}")).await;
+    let beans = found["beans"].as_array().unwrap();
+    assert_eq!(beans.len(), 1, "{name}: {found}");
+    beans[0].clone()
+}
+
+#[tokio::test]
+async fn beans_say_what_the_daemon_is_and_what_its_cluster_has() {
+    let rm = resource_manager();
+    let router = router(&rm, &options(tokens()));
+    add_node(&rm, "n1:1");
+    let info = bean(&router, "RMInfo").await;
+    assert_eq!(
+        (&info["State"], &info["HostAndPort"]),
+        (&"active".into(), &support::HOST.into())
+    );
+    assert_eq!(bean(&router, "ClusterMetrics").await["NumActiveNMs"], 1);
+    assert_eq!(
+        bean(&router, "QueueMetrics,q0=root").await["AvailableMB"],
+        8192
+    );
+}
+
 const LEAVES: [&str; 3] = ["root.prod.etl", "root.dev.ads", "root.adhoc"];
 
 fn submit(rm: &ResourceManager, user: &str, queue: &str) -> String {

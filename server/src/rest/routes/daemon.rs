@@ -65,7 +65,7 @@ pub(super) fn beans(shared: &Shared, call: &Call) -> Answered {
     let cluster = inspect(shared, move |ledger| metrics(ledger, apps, nodes))?;
     let cluster = write(&View::unwrapped("clusterMetrics", cluster), Wire::Hadoop35);
     let cluster: Value = serde_json::from_str(&cluster).unwrap_or_default();
-    let mut beans = vec![cluster_bean(&cluster)];
+    let mut beans = vec![info_bean(&call.host), cluster_bean(&cluster)];
     beans.extend(inspect(shared, queue_beans)?);
     if let Some(query) = call.filled("qry") {
         beans.retain(|bean| matches(query, bean["name"].as_str().unwrap_or_default()));
@@ -83,6 +83,17 @@ fn matches(pattern: &str, name: &str) -> bool {
             ends.into_iter().any(|at| matches(rest, &tail[at..]))
         }),
     }
+}
+
+/// What the daemon is. A standby answers no beans, so that who answers is active.
+// As RMInfo.
+fn info_bean(host: &str) -> Value {
+    json!({
+        "name": "Hadoop:service=ResourceManager,name=RMInfo",
+        "modelerType": "org.apache.hadoop.yarn.server.resourcemanager.RMInfo",
+        "State": "active",
+        "HostAndPort": host,
+    })
 }
 
 fn cluster_bean(metrics: &Value) -> Value {
