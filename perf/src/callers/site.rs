@@ -97,6 +97,8 @@ pub(super) fn settings(leaves: u32) -> Result<TreeSettings> {
     queues.extend(further.map(|(name, value)| (key(name), value.to_owned())));
     let site = [
         ("yarn.node-labels.enabled", "true"),
+        // Without it no queue gives anything back; who runs rounds starts them.
+        ("yarn.resourcemanager.scheduler.monitor.enable", "true"),
         ("yarn.scheduler.maximum-allocation-mb", "1048576"),
         (
             "yarn.nodemanager.opportunistic-containers-max-queue-length",
