@@ -97,7 +97,8 @@ pub(super) fn settings(leaves: u32) -> Result<TreeSettings> {
     queues.extend(further.map(|(name, value)| (key(name), value.to_owned())));
     let site = [
         ("yarn.node-labels.enabled", "true"),
-        // Without it no queue gives anything back; who runs rounds starts them.
+        // Otherwise the configuration disables preemption of every queue, and rounds ask for nothing back. It
+        // starts no monitor: a scene does that by itself.
         ("yarn.resourcemanager.scheduler.monitor.enable", "true"),
         ("yarn.scheduler.maximum-allocation-mb", "1048576"),
         (
