@@ -98,9 +98,13 @@ impl Delivery {
         };
         let mut events = engine.exchange_events(buffer);
         events.retain(|event| !matches!(event, Event::Reserved { again: true, .. }));
-        if events.is_empty() {
-            return;
+        if !events.is_empty() {
+            self.take_in(events);
         }
+    }
+
+    /// Keeps events for the readers, or counts them as lost.
+    fn take_in(&mut self, events: Vec<Event>) {
         if self.drops {
             self.keep_again();
         }
@@ -141,6 +145,74 @@ impl Delivery {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(events) = self.undelivered.take_first() {
             last.push(EventBatch { at_ns, events });
+        }
+    }
+}
+
+#[cfg(all(test, not(any(capsched_loom, capsched_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::id::ApplicationId;
+    use crate::runtime::handles::start::Mode;
+    use crate::sync::parking;
+
+    /// A delivery that drops events while two wait.
+    fn limited() -> (Delivery, (EventReader, Parker)) {
+        let capacities = QueueCapacities::of(Mode::Heartbeat, None);
+        Delivery::new(capacities, NonZeroUsize::new(2), parking())
+    }
+
+    fn events(numbers: std::ops::Range<u32>) -> Vec<Event> {
+        let started = |number| Event::MasterStarted {
+            app: ApplicationId::new(number),
+            container: None,
+        };
+        numbers.map(started).collect()
+    }
+
+    /// What is on its way to the readers.
+    fn kept(delivery: &mut Delivery) -> Vec<Event> {
+        let mut kept = Vec::new();
+        while let Some(mut segment) = delivery.undelivered.take_first() {
+            kept.append(&mut segment);
+        }
+        kept
+    }
+
+    #[test]
+    fn events_that_are_dropped_together_count_each() {
+        let (mut delivery, _readers) = limited();
+        delivery.take_in(events(0..2));
+        delivery.take_in(events(2..5));
+        delivery.take_in(events(5..9));
+        let mut expected = events(0..2);
+        expected.push(Event::Lost { count: 0 });
+        assert_eq!(kept(&mut delivery), expected);
+        assert_eq!(delivery.waiting.take_lost(), 7);
+    }
+
+    /// A reader took all that waited, and looked for lost ones before the last of them were counted.
+    #[test]
+    fn events_that_are_dropped_while_a_reader_takes_the_last_ones_are_counted_first() {
+        for ends in [false, true] {
+            let (mut delivery, _readers) = limited();
+            delivery.take_in(events(0..2));
+            delivery.take_in(events(2..5));
+            let taken = kept(&mut delivery).len();
+            delivery.waiting.note_taken(taken);
+            let mut expected = vec![Event::Lost { count: 3 }];
+            if ends {
+                let last = Arc::clone(&delivery.last);
+                delivery.finish(7);
+                let mut last = last.lock().expect("nobody panicked");
+                let left = last.drain(..).flat_map(|batch| batch.events);
+                assert_eq!(left.collect::<Vec<_>>(), expected);
+            } else {
+                delivery.take_in(events(5..7));
+                expected.extend(events(5..7));
+                assert_eq!(kept(&mut delivery), expected);
+                assert_eq!(delivery.waiting.count(), 3);
+            }
         }
     }
 }
