@@ -72,6 +72,8 @@ fast_paths! {
     WaitingClasses,
     /// Without threads, attempts, heartbeats and rounds that surely come to nothing are counted, not carried out.
     FruitlessAttempts,
+    /// A refresh is worked out on a copy of the queues, by the thread of its caller.
+    PreparedRefresh,
 }
 
 /// One wrong edit of a fast path, for the tests that must notice it. Its documentation says what it does
@@ -128,6 +130,8 @@ pub enum PlantedFlaw {
     FruitlessAttemptsSurviveChange,
     /// An attempt that is counted moves no counter.
     FruitlessAttemptsDropCounter,
+    /// A prepared refresh is taken over though a queue counts elsewhere since.
+    PreparedRefreshIsStale,
 }
 
 impl PlantedFlaw {
@@ -176,6 +180,7 @@ impl PlantedFlaw {
             FastPath::FruitlessAttempts,
             Self::FruitlessAttemptsDropCounter,
         ),
+        (FastPath::PreparedRefresh, Self::PreparedRefreshIsStale),
     ];
 }
 

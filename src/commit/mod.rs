@@ -98,4 +98,5 @@ pub use proposals::conflict::Conflict;
 pub use proposals::outcome::CommitOutcome;
 pub use proposals::reclaimed_slots::Freed;
 pub use proposals::unsettled_view::{UnsettledQueue, UnsettledUser, UnsettledView};
+pub use tree::prepared::{PreparedRefresh, TreeCopy};
 pub use tree::refresh_error::RefreshError;

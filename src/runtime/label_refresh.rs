@@ -8,25 +8,52 @@
 
 use super::long_changes::RemoveLabel;
 use super::{Sequential, Threaded};
-use crate::commit::{PartitionSpec, RefreshError};
+use crate::commit::{PartitionSpec, PreparedRefresh, RefreshError};
+use crate::fast_path::FastPath;
 use crate::queue::TreeSettings;
 
 /// Settings and labels that are to be taken over.
 #[derive(Debug)]
 pub(super) struct LabelRefresh {
     /// Until they are taken over.
-    settings: Option<TreeSettings>,
+    settings: Option<NewSettings>,
     labels: Vec<PartitionSpec>,
     removing: Vec<RemoveLabel>,
+    /// What a prepared refresh replaced.
+    replaced: Option<Box<PreparedRefresh>>,
+}
+
+/// Settings that are to be taken over with labels.
+#[derive(Debug)]
+enum NewSettings {
+    Plain(TreeSettings),
+    /// They were worked out on a copy of the queues.
+    Prepared(Box<PreparedRefresh>),
 }
 
 impl LabelRefresh {
     pub(super) fn of(settings: TreeSettings, labels: Vec<PartitionSpec>) -> Self {
         Self {
-            settings: Some(settings),
+            settings: Some(NewSettings::Plain(settings)),
             labels,
             removing: Vec::new(),
+            replaced: None,
         }
+    }
+
+    /// The same with settings that were prepared.
+    pub(super) fn prepared(prepared: Box<PreparedRefresh>, labels: Vec<PartitionSpec>) -> Self {
+        Self {
+            settings: Some(NewSettings::Prepared(prepared)),
+            labels,
+            removing: Vec::new(),
+            replaced: None,
+        }
+    }
+
+    /// Takes what a prepared refresh replaced, to be dropped by the thread of the caller.
+    fn take_replaced(&mut self) -> Option<Box<PreparedRefresh>> {
+        self.replaced.take()
     }
 
     /// Goes on; what it came to once all holds, or nothing of it.
@@ -54,13 +81,31 @@ impl LabelRefresh {
     fn begin(
         &mut self,
         engine: &mut Sequential,
-        settings: TreeSettings,
+        settings: NewSettings,
     ) -> Result<(), RefreshError> {
         let ledger = engine.ledger();
         ledger.labels().check(&self.labels)?;
-        ledger.check_refresh(&settings)?;
         let beside = ledger.labels().beside(&self.labels);
-        self.removing = beside.iter().map(|name| RemoveLabel::of(name)).collect();
+        let removing = beside.iter().map(|name| RemoveLabel::of(name)).collect();
+        let settings = match settings {
+            NewSettings::Plain(settings) => settings,
+            NewSettings::Prepared(mut prepared) => {
+                let known = ledger.labels().are_known(&self.labels);
+                let result = if known {
+                    engine.install(&mut prepared)
+                } else {
+                    None
+                };
+                let Some(result) = result else {
+                    return self.begin(engine, NewSettings::Plain(prepared.into_settings()));
+                };
+                self.replaced = Some(prepared);
+                self.removing = removing;
+                return result;
+            }
+        };
+        ledger.check_refresh(&settings)?;
+        self.removing = removing;
         for label in &self.labels {
             engine.add_label(label);
         }
@@ -100,7 +145,19 @@ impl Threaded {
         settings: TreeSettings,
         labels: Vec<PartitionSpec>,
     ) -> Result<(), RefreshError> {
-        let mut refresh = LabelRefresh::of(settings, labels);
-        self.change_in_parts(move |engine, budget| refresh.go_on(engine, budget))?
+        // Must equal [`Sequential::reconfigure_with_labels`].
+        let mut refresh = if FastPath::PreparedRefresh.is_taken() {
+            match self.copy_tree()?.prepare(settings) {
+                Ok(prepared) => LabelRefresh::prepared(prepared, labels),
+                Err(as_a_whole) => LabelRefresh::of(as_a_whole, labels),
+            }
+        } else {
+            LabelRefresh::of(settings, labels)
+        };
+        let (result, _replaced) = self.change_in_parts(move |engine, budget| {
+            let result = refresh.go_on(engine, budget)?;
+            Some((result, refresh.take_replaced()))
+        })?;
+        result
     }
 }

@@ -33,6 +33,7 @@ mod nodes;
 mod operations;
 mod panics;
 mod parts;
+mod prepared_refresh;
 mod proposer;
 mod sequential;
 mod testing;

@@ -181,6 +181,12 @@ impl<S: RowSlot, T> Table<S, T> {
         index
     }
 
+    /// Takes the rows from a position on out of a table that nobody watches or publishes.
+    pub fn split_off(&mut self, at: usize) -> Vec<T> {
+        debug_assert!(!self.noting, "somebody would look for these rows");
+        self.rows.split_off(at)
+    }
+
     /// Starts to remember writes; everything counts as written.
     pub fn track(&mut self) {
         self.start_tracking();

@@ -20,6 +20,7 @@ mod label_turns;
 mod looks;
 mod panics;
 mod recovery_turns;
+mod refresh_turns;
 mod refusals;
 mod reports;
 mod threads;

@@ -397,7 +397,7 @@ fn all_applications_of_a_leaf_are_moved() {
 }
 
 /// So many leaves below root, of which the last one has a maximum in percent.
-fn flat(leaves: usize, maximum: &str) -> TreeSettings {
+pub(super) fn flat(leaves: usize, maximum: &str) -> TreeSettings {
     let prefix = "yarn.scheduler.capacity.root";
     let names: Vec<String> = (0..leaves).map(|at| format!("q{at}")).collect();
     let mut pairs = BTreeMap::from([(format!("{prefix}.queues"), names.join(","))]);

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Mode, NodeSpec, Pipeline, Sequential,
-    StateView, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Desk, Mode, NodeSpec, PartitionSpec,
+    Pipeline, Sequential, StateView, TreeSettings,
 };
+use capsched::commit::TreeCopy;
 use capsched::config;
 use capsched::fast_path::{AllFast, FastPath, PlantedFlaw, with_flaw, with_slow};
 use capsched::id::NodeSlot;
@@ -252,6 +253,38 @@ fn activates_wrongly() -> bool {
     active() != slow
 }
 
+/// Whether a refresh is taken over though a leaf counts on a partition since it was prepared.
+fn refreshes_wrongly() -> bool {
+    let settings = one_leaf(&[
+        ("root.accessible-node-labels", "gpu"),
+        ("root.accessible-node-labels.gpu.capacity", "100"),
+        ("root.a.accessible-node-labels.gpu.capacity", "100"),
+        ("root.queues", "a,b"),
+        ("root.b.capacity", "0"),
+    ]);
+    let label = PartitionSpec {
+        name: "gpu".to_owned(),
+        exclusive: true,
+    };
+    let mut desk = Desk::of(Sequential::new(settings.clone(), &[label]).unwrap());
+    let app = ApplicationId::new(1);
+    let mut submitted = desk.submit(AppSpec::new(app, "root.b", "ann"));
+    desk.turn();
+    assert!(submitted.take().unwrap().is_ok());
+    let mut copy = TreeCopy::of(desk.ledger());
+    assert!(copy.go_on(desk.ledger(), &mut { usize::MAX }));
+    let ask = Ask {
+        partition: Some("gpu".to_owned()),
+        ..Ask::anywhere(ResourceVector::of(&[1024, 1]), 1)
+    };
+    let mut asked = desk.ask(vec![(app, AskCall::asking(vec![ask]))]);
+    desk.turn();
+    assert!(asked.take().unwrap()[0].is_ok());
+    let mut installed = desk.install(copy.prepare(settings).unwrap());
+    desk.turn();
+    installed.take().unwrap().is_some()
+}
+
 /// Whether replays without threads decide or count otherwise than when every attempt is carried out.
 fn skips_wrongly() -> bool {
     let counters = |(report, counters): Outcome| (report.decisions, counters);
@@ -268,8 +301,9 @@ fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool 
     let activates = || catch_unwind(activates_wrongly).unwrap_or(true);
     let counts = || catch_unwind(counts_wrongly).unwrap_or(true);
     let finds = || catch_unwind(finds_wrongly).unwrap_or(true);
+    let refreshes = || catch_unwind(refreshes_wrongly).unwrap_or(true);
     with_flaw(flaw, || {
-        divides_wrongly() || finds() || activates() || counts()
+        divides_wrongly() || finds() || activates() || counts() || refreshes()
     }) || games().zip(sound).any(|((_, setup, actions), sound)| {
         let flawed = || with_flaw(flaw, || result(&faults::run(&setup, &actions)));
         // A panic outside of a step is noticed as well.
@@ -282,7 +316,7 @@ fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool 
 fn every_flaw_of_a_fast_path_is_noticed() {
     let _fast = AllFast::begin();
     assert!(!divides_wrongly() && !finds_wrongly() && !activates_wrongly() && !counts_wrongly());
-    assert!(!skips_wrongly());
+    assert!(!skips_wrongly() && !refreshes_wrongly());
     std::panic::set_hook(Box::new(|_| {}));
     let sound: Vec<_> = games()
         .map(|(_, setup, actions)| result(&faults::run(&setup, &actions)))

@@ -103,6 +103,34 @@ fn update_leaf(
         update_effective(state, leaf);
     }
     update_maximum_applications(state, leaf);
+    follow_leaf(state, leaves, leaf, limits);
+}
+
+/// What follows for a queue and those below it from what they use, once their capacities are set.
+pub(super) fn follow_use(
+    state: &mut State,
+    leaves: &mut Leaves,
+    queue: QueueSlot,
+    limits: &mut Limits<MAX_TYPES>,
+) {
+    if state.queues[queue].is_leaf() {
+        return follow_leaf(state, leaves, queue, limits);
+    }
+    for child in state.queues[queue].children.clone() {
+        let default = PartitionId::DEFAULT;
+        let mut below = child_limit(state, queue, child, default, limits, false);
+        follow_use(state, leaves, child, &mut below);
+    }
+    update_statistics(state, queue);
+}
+
+/// The same for a leaf, which is handed limits.
+fn follow_leaf(
+    state: &mut State,
+    leaves: &mut Leaves,
+    leaf: QueueSlot,
+    limits: &Limits<MAX_TYPES>,
+) {
     let limit = queue_current_limit(state, leaf, &limits.limit);
     state.queues[leaf].as_leaf_mut().published_limit.set(limit);
     for partition in state.partition_ids() {

@@ -4,9 +4,11 @@ pub(super) mod build;
 pub(super) mod capacity;
 pub(super) mod fractions;
 pub(super) mod managed;
+pub(super) mod prepared;
 pub(super) mod refresh;
 pub(super) mod refresh_checks;
 pub(super) mod refresh_error;
+mod row_copies;
 pub(super) mod strays;
 pub(super) mod vector_capacities;
 

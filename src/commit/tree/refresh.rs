@@ -39,6 +39,15 @@ impl Ledger {
     /// As [`RefreshError`]; the tree stays as it is then.
     // As CapacitySchedulerQueueManager.reinitializeQueues.
     pub fn refresh(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
+        debug_assert!(
+            self.prepares_alike(&settings),
+            "a prepared refresh comes to the same"
+        );
+        self.refresh_whole(settings)
+    }
+
+    /// The same in one piece, which every other way must equal.
+    pub(super) fn refresh_whole(&mut self, settings: TreeSettings) -> Result<(), RefreshError> {
         self.check_refresh(&settings)?;
         let applied = self.tree().apply_refresh(settings);
         debug_assert_eq!(applied, Ok(()), "what was checked is applied as a whole");
@@ -86,11 +95,7 @@ impl Tree<'_> {
 
     /// Sets all queues up anew; whether that leaves legacy mode.
     fn merge_all(&mut self, settings: TreeSettings) -> Result<bool, RefreshError> {
-        for slot in self.state.subtree(State::ROOT) {
-            if self.state.queues[slot].is_leaf() {
-                self.leaves.skipped_mut().cut(self.state, slot, 0);
-            }
-        }
+        self.end_skippable_heads();
         self.state.epoch += 1;
         let mut scheduler = settings.scheduler;
         // These never change on a live scheduler.
@@ -109,6 +114,15 @@ impl Tree<'_> {
             self.merge(State::ROOT, root, &by_parent(&queues))?;
         }
         Ok(leaves_legacy)
+    }
+
+    /// Ends the skippable heads of all leaves.
+    pub(super) fn end_skippable_heads(&mut self) {
+        for slot in self.state.subtree(State::ROOT) {
+            if self.state.queues[slot].is_leaf() {
+                self.leaves.skipped_mut().cut(self.state, slot, 0);
+            }
+        }
     }
 
     /// Divides the resources of the cluster among the queues.
@@ -304,11 +318,16 @@ impl Tree<'_> {
             let leaf = self.state.queues[slot].as_leaf_mut();
             leaf.maximum_applications = most;
             leaf.published_limit.set(cluster);
-            // The ordering policy is a new object: it knows of no application to look up anew.
-            leaf.dirty.clear();
-            self.leaves.sort_active(self.state, slot);
-            self.leaves.refresh_weights(self.state, slot);
+            self.renew_order(slot);
         }
+    }
+
+    /// Puts the applications and users of a leaf in the order and under the weights of its settings.
+    pub(super) fn renew_order(&mut self, leaf: QueueSlot) {
+        // The ordering policy is a new object: it knows of no application to look up anew.
+        self.state.queues[leaf].as_leaf_mut().dirty.clear();
+        self.leaves.sort_active(self.state, leaf);
+        self.leaves.refresh_weights(self.state, leaf);
     }
 }
 

@@ -17,7 +17,7 @@ use super::start::{Mode, NodeSorting, Running, StartError};
 use crate::cluster::{AttributeMapping, Attributes};
 use crate::commit::{
     AppError, AskError, CommitOutcome, HeartbeatReply, Ledger, NodeError, PartitionSpec,
-    RefreshError, SubmitError, Submitted,
+    SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::metrics::{Collector, CounterReader, Counts, HistogramSet};
@@ -366,16 +366,6 @@ impl Threaded {
     /// When there is no such application, or the target refuses it.
     pub fn move_app(&self, app: ApplicationId, queue: String) -> Result<(), AppError> {
         self.call(|reply| Command::MoveApp(app, queue, reply))
-            .unwrap_or_else(|refused| Err(refused.into()))
-    }
-
-    /// Takes over a new configuration, as a whole or not at all.
-    ///
-    /// # Errors
-    ///
-    /// As [`RefreshError`].
-    pub fn reconfigure(&self, settings: TreeSettings) -> Result<(), RefreshError> {
-        self.call(|reply| Command::Reconfigure(Box::new(settings), reply))
             .unwrap_or_else(|refused| Err(refused.into()))
     }
 

@@ -5,7 +5,7 @@
 
 use crate::commit::{
     AppError, AskError, HeartbeatReply, Ledger, MovedApps, NodeError, PartitionSpec,
-    PreemptionRound, Recovered, RefreshError, SubmitError, Submitted, Verdicts,
+    PreemptionRound, PreparedRefresh, Recovered, RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName};
 use crate::queue::{AppSpec, Ask, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
@@ -139,6 +139,15 @@ impl Desk {
     #[must_use]
     pub fn reconfigure(&self, settings: TreeSettings) -> DeskAnswer<Result<(), RefreshError>> {
         self.send(|reply| Command::Reconfigure(Box::new(settings), reply))
+    }
+
+    /// Sends a prepared refresh; it comes to nothing where it is stale.
+    #[must_use]
+    pub fn install(
+        &self,
+        mut prepared: Box<PreparedRefresh>,
+    ) -> DeskAnswer<Option<Result<(), RefreshError>>> {
+        self.send_in_parts(move |engine, _| Some(engine.install(&mut prepared)))
     }
 
     /// Sends another configuration with the labels of the cluster.

@@ -1,0 +1,339 @@
+//! Refreshes that are worked out beside the ledger, and taken over in one short piece.
+//!
+//! 1. The ledger copies its queues in parts, without applications and users ([`TreeCopy`]).
+//! 2. Another thread applies the refresh to the copy, by the code of the whole form ([`PreparedRefresh`]).
+//! 3. The ledger takes over what the configuration decides, and follows it with what depends on use.
+//!
+//! # When it is valid
+//!
+//! While nothing changed that the copy was read from: the epoch, the settings, the totals of partitions, and of each
+//! queue its state and where it counts. A prepared refresh is stale otherwise.
+//!
+//! # What goes as a whole
+//!
+//! Refreshes that start or stop a queue, leave legacy mode or name a new label, and those of managed parents. What
+//! becomes of these depends on applications, or on the order of steps.
+//!
+//! Tests: `tests/runtime/refresh_turns.rs`.
+
+use std::mem::swap;
+use std::sync::Arc;
+
+use super::capacity::follow_use;
+use super::refresh_checks::check_refresh;
+use super::refresh_error::RefreshError;
+use super::{Tree, row_copies};
+use crate::cluster::Partition;
+use crate::commit::leaves::Leaves;
+use crate::commit::ledger::Ledger;
+use crate::commit::registry::Registry;
+use crate::fast_path::{PlantedFlaw, is_planted};
+use crate::id::{PartitionId, QueueSlot};
+use crate::policy::Limits;
+use crate::queue::{Queue, QueueKind, QueueState, SchedulerSettings, Templates, TreeSettings};
+use crate::resource::ResourceVector;
+use crate::snapshot::State;
+
+/// Items that the copy of a queue counts as: it takes some 0.5 us.
+const COPY: usize = 2;
+
+/// A copy of the queues of a ledger, without applications and users.
+#[derive(Debug)]
+pub struct TreeCopy {
+    state: State,
+    templates: Arc<dyn Templates>,
+    /// What use may change without a new epoch, of all queues together.
+    marks: Vec<u8>,
+    /// Queues that there are.
+    queues: usize,
+}
+
+/// A refresh that was worked out on a copy of the queues.
+#[derive(Debug)]
+pub struct PreparedRefresh {
+    settings: TreeSettings,
+    stamps: Stamps,
+    /// Why the settings are refused.
+    refused: Option<RefreshError>,
+    /// What the refresh came to. Once it is taken over, what it replaced.
+    state: State,
+    templates: Arc<dyn Templates>,
+    /// Queues that are new.
+    added: Vec<Queue>,
+}
+
+/// What a copy was read from, as far as refreshes depend on it.
+#[derive(Debug)]
+struct Stamps {
+    epoch: u64,
+    settings: Arc<SchedulerSettings>,
+    cluster: ResourceVector,
+    totals: Vec<ResourceVector>,
+    queues: usize,
+    marks: Vec<u8>,
+}
+
+impl Stamps {
+    fn of(state: &State, marks: Vec<u8>) -> Self {
+        Self {
+            epoch: state.epoch,
+            settings: Arc::clone(&state.settings),
+            cluster: state.cluster,
+            totals: totals(state).collect(),
+            queues: state.queues.len(),
+            marks,
+        }
+    }
+
+    /// Whether a copy that was read now would be the same.
+    ///
+    /// Cost: a look at each queue.
+    fn hold(&self, state: &State) -> bool {
+        self.epoch == state.epoch
+            && Arc::ptr_eq(&self.settings, &state.settings)
+            && self.cluster == state.cluster
+            && totals(state).eq(self.totals.iter().copied())
+            && self.queues == state.queues.len()
+            && state
+                .queues
+                .iter()
+                .flat_map(marks)
+                .eq(self.marks.iter().copied())
+    }
+}
+
+fn totals(state: &State) -> impl Iterator<Item = ResourceVector> {
+    state.partitions.iter().map(|partition| partition.total)
+}
+
+/// What use may change of a queue without a new epoch: its state, and the partitions that it has figures for.
+fn marks(queue: &Queue) -> impl Iterator<Item = u8> {
+    let state = match queue.state {
+        QueueState::Running => 0,
+        QueueState::Draining => 1,
+        QueueState::Stopped => 2,
+    };
+    let of_part = |partition: PartitionId| {
+        let part = queue.part(partition);
+        let leaf = queue.leaf.as_ref();
+        let limited = leaf.is_some_and(|leaf| leaf.parts[partition].master_limit.is_some());
+        u8::from(part.known) | u8::from(part.counted) << 1 | u8::from(limited) << 2
+    };
+    std::iter::once(state).chain(queue.parts.partitions().map(of_part))
+}
+
+impl TreeCopy {
+    /// A copy without queues, which [`Self::go_on`] adds.
+    #[must_use]
+    pub fn of(ledger: &Ledger) -> Self {
+        let from = &ledger.state;
+        let mut state = State::new(Arc::clone(&from.settings));
+        (state.cluster, state.epoch) = (from.cluster, from.epoch);
+        (state.node_count, state.concurrent) = (from.node_count, from.concurrent);
+        for partition in &from.partitions {
+            let name = Arc::clone(&partition.name);
+            let copy = Partition::new(name, partition.exists, partition.exclusive);
+            let total = partition.total;
+            state.partitions.push(Partition { total, ..copy });
+        }
+        Self {
+            state,
+            templates: Arc::clone(&ledger.templates),
+            marks: Vec::new(),
+            queues: from.queues.len(),
+        }
+    }
+
+    /// Copies further queues, as many as the budget has; whether no more are copied: none is left, or the ledger has
+    /// another epoch by now.
+    pub fn go_on(&mut self, ledger: &Ledger, budget: &mut usize) -> bool {
+        let from = &ledger.state;
+        while self.state.epoch == from.epoch && self.state.queues.len() < from.queues.len() {
+            if *budget == 0 {
+                return false;
+            }
+            *budget = budget.saturating_sub(COPY);
+            let row = &from.queues[QueueSlot::at(self.state.queues.len())];
+            self.marks.extend(marks(row));
+            self.state.queues.push(row_copies::without_apps(row));
+        }
+        true
+    }
+
+    /// Whether all queues are copied.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.state.queues.len() == self.queues
+    }
+
+    /// Applies settings to a copy that is whole.
+    ///
+    /// # Errors
+    ///
+    /// The settings, where they are to be taken over without a copy.
+    pub fn prepare(self, settings: TreeSettings) -> Result<Box<PreparedRefresh>, TreeSettings> {
+        if !self.is_whole() || !may_be_prepared(&self.state, &settings) {
+            return Err(settings);
+        }
+        let Self {
+            mut state,
+            mut templates,
+            marks,
+            ..
+        } = self;
+        let stamps = Stamps::of(&state, marks);
+        let states: Vec<QueueState> = state.queues.iter().map(|row| row.state).collect();
+        let refused = check_refresh(&state, &settings).err();
+        if refused.is_none() {
+            let (mut registry, mut leaves) = (names_of(&state), Leaves::default());
+            let mut tree = Tree::new(&mut state, &mut registry, &mut leaves, &mut templates);
+            let applied = tree.apply_refresh(settings.clone());
+            let moved = states
+                .iter()
+                .zip(&state.queues)
+                .any(|(&old, new)| old != new.state);
+            if applied.is_err() || moved || stamps.totals.len() != state.partitions.len() {
+                return Err(settings);
+            }
+        }
+        let mut added = state.queues.split_off(stamps.queues);
+        added.iter_mut().for_each(row_copies::forget_use);
+        Ok(Box::new(PreparedRefresh {
+            settings,
+            stamps,
+            refused,
+            state,
+            templates,
+            added,
+        }))
+    }
+}
+
+/// Whether what a refresh comes to is the same on a copy without applications.
+fn may_be_prepared(state: &State, settings: &TreeSettings) -> bool {
+    let leaves_legacy = state.settings.legacy_queue_mode && !settings.scheduler.legacy_queue_mode;
+    let managed = |kind| kind == QueueKind::ManagedParent;
+    let mut known = state.queues.iter().filter(|row| !row.removed || row.stray);
+    let known = known.any(|row| row.stray || managed(row.settings.kind));
+    !leaves_legacy && !known && !settings.queues.iter().any(|queue| managed(queue.kind))
+}
+
+/// The names of the queues and partitions of a copy.
+fn names_of(state: &State) -> Registry {
+    let mut registry = Registry::new();
+    for id in state.partition_ids() {
+        registry.add_partition(Arc::clone(&state.partitions[id].name), id);
+    }
+    for (at, row) in state.queues.iter().enumerate() {
+        if !row.removed {
+            registry.add_queue(row.settings.path.clone(), QueueSlot::at(at));
+        }
+    }
+    registry
+}
+
+impl PreparedRefresh {
+    /// The settings, to be prepared anew.
+    #[must_use]
+    pub fn into_settings(self) -> TreeSettings {
+        self.settings
+    }
+}
+
+impl Ledger {
+    /// Whether a prepared refresh comes to what the whole form would come to now.
+    ///
+    /// Cost: a look at each queue.
+    #[must_use]
+    pub fn is_current(&self, prepared: &PreparedRefresh) -> bool {
+        prepared.stamps.hold(&self.state) || is_planted(PlantedFlaw::PreparedRefreshIsStale)
+    }
+
+    /// Takes over a prepared refresh that is current. What it replaces is left in `prepared`, to be dropped by another
+    /// thread.
+    ///
+    /// Cost: a write of each queue.
+    ///
+    /// # Errors
+    ///
+    /// As [`RefreshError`]; the tree stays as it is then.
+    pub fn install(&mut self, prepared: &mut PreparedRefresh) -> Result<(), RefreshError> {
+        debug_assert!(
+            self.is_current(prepared),
+            "a stale refresh is prepared anew"
+        );
+        if let Some(refused) = prepared.refused.take() {
+            return Err(refused);
+        }
+        // Must equal [`Self::refresh_whole`].
+        let whole = cfg!(debug_assertions).then(|| self.refreshed(prepared.settings.clone()));
+        self.take_over_prepared(prepared);
+        debug_assert!(
+            whole.is_none_or(|whole| row_copies::are_alike(self, &whole)),
+            "a prepared refresh comes to the same as the whole form"
+        );
+        Ok(())
+    }
+
+    fn take_over_prepared(&mut self, prepared: &mut PreparedRefresh) {
+        self.tree().end_skippable_heads();
+        // What was computed under the old capacities holds no more.
+        self.state.epoch += 1;
+        swap(&mut self.state.settings, &mut prepared.state.settings);
+        self.state.minimum = prepared.state.minimum;
+        swap(&mut self.templates, &mut prepared.templates);
+        self.take_queues(prepared);
+        let mut limits = Limits::new(self.state.cluster);
+        follow_use(&mut self.state, &mut self.leaves, State::ROOT, &mut limits);
+        debug_assert!(
+            self.state.epoch <= prepared.state.epoch,
+            "the whole form takes more steps"
+        );
+        self.state.epoch = self.state.epoch.max(prepared.state.epoch);
+        self.leaves.reconsider_parked(&mut self.state);
+    }
+
+    /// Takes over what the configuration says of queues, the new ones among them.
+    fn take_queues(&mut self, prepared: &mut PreparedRefresh) {
+        for slot in (0..prepared.stamps.queues).map(QueueSlot::at) {
+            let new = &mut prepared.state.queues[slot];
+            let old = &self.state.queues[slot];
+            if old.removed {
+                continue;
+            }
+            if new.removed {
+                self.registry.remove_queue(&old.settings.path, slot);
+            }
+            let row = &mut self.state.queues[slot];
+            row_copies::take_configuration(row, new);
+            if !row.removed && row.is_leaf() {
+                self.tree().renew_order(slot);
+            }
+        }
+        for row in prepared.added.drain(..) {
+            let path = row.settings.path.clone();
+            let slot = QueueSlot::at(self.state.queues.push(row));
+            self.registry.add_queue(path, slot);
+        }
+    }
+
+    /// Whether a prepared refresh comes to what the whole form comes to.
+    pub(super) fn prepares_alike(&self, settings: &TreeSettings) -> bool {
+        let mut copy = TreeCopy::of(self);
+        copy.go_on(self, &mut { usize::MAX });
+        let Ok(mut prepared) = copy.prepare(settings.clone()) else {
+            return true;
+        };
+        let expected = self.check_refresh(settings);
+        // It compares by itself.
+        self.trial_copy().install(&mut prepared) == expected
+    }
+
+    /// A copy that took settings over as a whole.
+    fn refreshed(&self, settings: TreeSettings) -> Self {
+        let mut copy = self.trial_copy();
+        let refreshed = copy.refresh_whole(settings);
+        debug_assert_eq!(refreshed, Ok(()), "the settings were checked");
+        copy
+    }
+}

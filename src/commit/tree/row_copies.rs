@@ -1,0 +1,131 @@
+//! Rows of queues between a ledger and a copy of it: what a configuration decides, and what use does.
+//!
+//! Tests: `tests/runtime/refresh_turns.rs`.
+
+use std::mem::swap;
+
+use crate::commit::ledger::Ledger;
+use crate::queue::{Divisors, Leaf, LeafPart, PerPartition, Queue, QueuePart, Ranks, UserBounds};
+
+/// A copy of a queue without its applications and users.
+pub(super) fn without_apps(row: &Queue) -> Queue {
+    Queue {
+        parent: row.parent,
+        place: row.place,
+        leaf: row.leaf.as_deref().map(leaf_without_apps).map(Box::new),
+        parts: row.parts.clone(),
+        settings: row.settings.clone(),
+        children: row.children.clone(),
+        apps: row.apps,
+        runnable: row.runnable,
+        most_children: row.most_children,
+        state: row.state,
+        mode: row.mode,
+        reserved_by_present: row.reserved_by_present.clone(),
+        template: row.template.clone(),
+        removed: row.removed,
+        stray: row.stray,
+    }
+}
+
+fn leaf_without_apps(leaf: &Leaf) -> Leaf {
+    let mut parts: PerPartition<LeafPart> = PerPartition::new(leaf.parts.iter().count());
+    for (part, from) in parts.iter_mut().zip(&leaf.parts) {
+        part.master_limit = from.master_limit;
+    }
+    Leaf {
+        fair: leaf.fair,
+        maximum_applications: leaf.maximum_applications,
+        maximum_applications_per_user: leaf.maximum_applications_per_user,
+        parts,
+        ..Leaf::default()
+    }
+}
+
+/// Forgets what follows from use in a new leaf: the ledger computes it.
+pub(super) fn forget_use(row: &mut Queue) {
+    let Some(leaf) = &mut row.leaf else {
+        return;
+    };
+    **leaf = leaf_without_apps(leaf);
+    for part in leaf.parts.iter_mut() {
+        part.master_limit = None;
+    }
+}
+
+/// Has a queue take over what a configuration decides. What it was before is left in the other row.
+pub(super) fn take_configuration(row: &mut Queue, new: &mut Queue) {
+    swap(&mut row.settings, &mut new.settings);
+    swap(&mut row.children, &mut new.children);
+    swap(&mut row.template, &mut new.template);
+    (row.most_children, row.mode) = (new.most_children, new.mode);
+    (row.removed, row.stray) = (new.removed, new.stray);
+    // Otherwise it is the place by the present ranks.
+    if new.place == Queue::NOWHERE {
+        row.place = Queue::NOWHERE;
+    }
+    for (part, new) in row.parts.iter_mut().zip(new.parts.iter_mut()) {
+        take_part(part, new);
+    }
+    if let (Some(leaf), Some(new)) = (&mut row.leaf, &new.leaf) {
+        leaf.fair = new.fair;
+        leaf.maximum_applications = new.maximum_applications;
+        leaf.maximum_applications_per_user = new.maximum_applications_per_user;
+    }
+}
+
+/// The same on a partition: all figures but those that use moves.
+fn take_part(part: &mut QueuePart, new: &mut QueuePart) {
+    swap(part, new);
+    swap(&mut part.used, &mut new.used);
+    swap(&mut part.pending, &mut new.pending);
+    swap(&mut part.reserved, &mut new.reserved);
+    swap(&mut part.master_used, &mut new.master_used);
+    swap(&mut part.ranks, &mut new.ranks);
+    part.used_capacity = new.used_capacity;
+    part.absolute_used = new.absolute_used;
+    part.counted = new.counted;
+    part.behind = new.behind;
+    part.divisors = new.divisors;
+}
+
+/// Whether two ledgers are in the same state, but for caches that hold in one epoch alone.
+///
+/// Cost: the text of every row.
+pub(super) fn are_alike(one: &Ledger, other: &Ledger) -> bool {
+    let (a, b) = (&one.state, &other.state);
+    let rows = |ledger: &Ledger| {
+        let state = &ledger.state;
+        let (users, apps) = (state.users.iter(), state.apps.iter());
+        format!(
+            "{:?} {:?}",
+            users.collect::<Vec<_>>(),
+            apps.collect::<Vec<_>>()
+        )
+    };
+    let queues = |ledger: &Ledger| {
+        let rows = ledger.state.queues.iter().map(without_caches);
+        format!("{:?}", rows.collect::<Vec<_>>())
+    };
+    (a.epoch, a.minimum, a.cluster) == (b.epoch, b.minimum, b.cluster)
+        && queues(one) == queues(other)
+        && rows(one) == rows(other)
+        && format!("{:?} {:?}", one.leaves, one.registry)
+            == format!("{:?} {:?}", other.leaves, other.registry)
+}
+
+fn without_caches(row: &Queue) -> Queue {
+    let mut row = row.clone();
+    if row.place != Queue::NOWHERE {
+        row.place = 0;
+    }
+    for part in row.parts.iter_mut() {
+        (part.divisors, part.ranks) = (Divisors::default(), Ranks::default());
+    }
+    for leaf in row.leaf.iter_mut() {
+        for part in leaf.parts.iter_mut() {
+            part.bounds = UserBounds::default();
+        }
+    }
+    row
+}
