@@ -12,6 +12,7 @@
 //! | `deferred_ancestor_charges` | what ancestors are charged with once for a batch of commits |
 //! | `charge` | used, pending and used shares of queues, and the winner trees of siblings |
 //! | `users` | use, usage ratio, activity and limit bounds of users |
+//! | `prepared_use` | the same of many charges of a user, worked out before they are made |
 //! | `fair_order` | places of applications in fair leaves |
 //! | `skippable_head` | the applications that passes skip |
 //! | `guarantee` | the guarantee that a used capacity is a share of |
@@ -35,6 +36,7 @@ mod deferred_ancestor_charges;
 mod fair_order;
 mod guarantee;
 mod place;
+mod prepared_use;
 mod skippable_head;
 mod users;
 
@@ -47,6 +49,7 @@ pub(crate) use fair_order::{
 };
 pub(crate) use guarantee::creator_of;
 pub(crate) use place::{ContainerPlacement, PlacedIn, Sink, place};
+pub(crate) use prepared_use::PreparedUse;
 pub use skippable_head::HeadGrowth;
 pub(crate) use skippable_head::{
     SkippedApps, asks_nothing, grow_head, may_join, note_head_limit, note_user_limit,

@@ -5,6 +5,7 @@
 //!
 //! Tests: `tests/commit/user_bounds.rs`.
 
+use super::prepared_use::PreparedUse;
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::user_bounds;
@@ -103,23 +104,35 @@ pub(crate) fn charge_user<const N: usize>(
     }
 }
 
-/// Charges a user of a leaf with several amounts, one after the other. The usage ratio of the leaf is a sum in `f32`:
-/// what it comes to depends on each step and on their order. All other figures depend on the sum of the amounts alone.
+/// Charges a user of a leaf with several amounts, one after the other, at first with those that are prepared. The usage
+/// ratio of the leaf is a sum in `f32`: what it comes to depends on each step and on their order. All other figures
+/// depend on the sum of the amounts alone.
 ///
-/// Cost: a share of the partition for each.
+/// Cost: a share of the partition for each that is not prepared, and a sum for each that is.
 pub(crate) fn charge_user_each<const N: usize>(
     state: &mut State,
     (leaf, user): (QueueSlot, UserSlot),
     partition: PartitionId,
+    prepared: Option<&PreparedUse>,
     sizes: impl Iterator<Item = ResourceVector<N>>,
 ) {
+    debug_assert!(
+        prepared.is_none_or(|all| all.is_for(state, Some(state.users[user].part(partition)))),
+        "charges are prepared for what the user uses"
+    );
     let total = state.partitions[partition].total.narrow::<N>();
-    let mut ratio = state.queues[leaf].as_leaf().parts[partition].usage_ratio;
+    let ratio = state.queues[leaf].as_leaf().parts[partition].usage_ratio;
+    let mut ratio = prepared.map_or(ratio, |prepared| prepared.moved(ratio));
     let record = &mut state.users[user];
     let active = record.active;
     let part = &mut record.parts[partition];
-    let (before, mut count) = (part.used.narrow::<N>(), 0);
-    let (mut used, mut own) = (before, part.usage_ratio);
+    let (before, mut count) = (
+        part.used.narrow::<N>(),
+        prepared.map_or(0, PreparedUse::count),
+    );
+    let prepared_sum = prepared.map_or(ResourceVector::NONE, PreparedUse::sum);
+    let mut used = before + prepared_sum.narrow::<N>();
+    let mut own = prepared.map_or(part.usage_ratio, PreparedUse::ratio);
     with_calculator!(state.calculator, calculator => for size in sizes {
         used += size;
         let after = calculator.ratio(&used, &total);

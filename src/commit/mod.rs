@@ -69,6 +69,7 @@ pub use apps::ask_order::AskOrder;
 pub use apps::ask_steps::AskProgress;
 pub use apps::clock::effective_lifetime;
 pub use apps::lifecycle::{AppError, SubmitError, Submitted};
+pub use apps::move_preparation::MovePreparation;
 pub use apps::operations::{LeafApps, MovedApps};
 pub use containers::container::{Container, ContainerState};
 pub use containers::hand_out::HandOut;

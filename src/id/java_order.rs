@@ -22,10 +22,55 @@ fn buckets(most: usize) -> u32 {
 /// Cost: one hash for each key, and a sort.
 pub fn sort<T>(keys: &mut [T], most: usize, hash: impl Fn(&T) -> i32) {
     let mask = buckets(most.max(keys.len())) - 1;
-    keys.sort_by_cached_key(|key| {
-        let hash = hash(key).cast_unsigned();
-        (hash ^ (hash >> 16)) & mask
-    });
+    keys.sort_by_cached_key(|key| bucket_of(hash(key), mask));
+}
+
+fn bucket_of(hash: i32, mask: u32) -> u32 {
+    let hash = hash.cast_unsigned();
+    (hash ^ (hash >> 16)) & mask
+}
+
+/// The order of [`sort`] in parts: all keys are added, then taken out a range of buckets after the other.
+#[derive(Debug)]
+pub struct PartedOrder<T> {
+    mask: u32,
+    /// With their buckets; each list has those of [`RANGE`] of them.
+    ranges: Vec<Vec<(u32, T)>>,
+    /// How many lists were taken out.
+    taken: usize,
+}
+
+/// Buckets of which the keys are taken out together, as a power of two.
+const RANGE: u32 = 8;
+
+impl<T> PartedOrder<T> {
+    /// The order of a map that held so many keys at most, as many as are added.
+    #[must_use]
+    pub fn of(most: usize) -> Self {
+        let buckets = buckets(most);
+        let ranges = (0..=(buckets - 1) >> RANGE).map(|_| Vec::new());
+        Self {
+            mask: buckets - 1,
+            ranges: ranges.collect(),
+            taken: 0,
+        }
+    }
+
+    /// Adds the next key in order of insertion.
+    pub fn add(&mut self, hash: i32, key: T) {
+        let bucket = bucket_of(hash, self.mask);
+        self.ranges[(bucket >> RANGE) as usize].push((bucket, key));
+    }
+
+    /// The keys of the next range, in order; nothing once all were taken.
+    ///
+    /// Cost: a sort of them, which are some hundred where hashes are spread.
+    pub fn take(&mut self) -> Option<impl Iterator<Item = T> + use<T>> {
+        let mut range = std::mem::take(self.ranges.get_mut(self.taken)?);
+        self.taken += 1;
+        range.sort_by_key(|&(bucket, _)| bucket);
+        Some(range.into_iter().map(|(_, key)| key))
+    }
 }
 
 /// `String.hashCode`: over UTF-16 units.
@@ -77,12 +122,31 @@ pub fn scheduler_key_hash(priority: i32, request_id: i64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn strings_hash_as_in_java() {
         assert_eq!(string_hash(""), 0);
         assert_eq!(string_hash("root.a"), -925_313_451);
         assert_eq!(string_hash("hello"), 99_162_322);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_come_to_the_same_order(numbers in prop::collection::vec(any::<u32>(), 0..2000), step in 1..70_000u32) {
+            let mut numbers: Vec<u32> = numbers.into_iter().map(|n| (n % 3000).wrapping_mul(step)).collect();
+            let hash = |number: &u32| container_hash(ContainerId::new(ApplicationId::new(7), *number));
+            let mut parts = PartedOrder::of(numbers.len());
+            for number in &numbers {
+                parts.add(hash(number), *number);
+            }
+            let mut taken = Vec::new();
+            while let Some(range) = parts.take() {
+                taken.extend(range);
+            }
+            sort(&mut numbers, 0, hash);
+            prop_assert_eq!(taken, numbers);
+        }
     }
 
     #[test]

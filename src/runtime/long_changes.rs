@@ -8,7 +8,7 @@
 
 use super::Sequential;
 use crate::commit::{
-    AppError, AppRecovery, AskError, LabelRemoval, LeafApps, MovedApps, NodeError,
+    AppError, AppRecovery, AskError, LabelRemoval, LeafApps, MovePreparation, MovedApps, NodeError,
     PreemptionProgress, PreemptionRound, Recovered, SubmitError, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName};
@@ -84,13 +84,44 @@ impl KillAll {
     }
 }
 
-/// Moves all applications of a leaf to another one. An application moves as a whole.
+/// Moves an application to another leaf. It moves as a whole, and what it is charged is worked out in parts before.
+#[derive(Debug)]
+pub(super) struct MoveApp {
+    app: ApplicationId,
+    queue: String,
+    preparation: MovePreparation,
+}
+
+impl MoveApp {
+    pub(super) fn of(app: ApplicationId, queue: String) -> Self {
+        Self {
+            app,
+            queue,
+            preparation: MovePreparation::default(),
+        }
+    }
+
+    /// Goes on; what it came to once the application moved or was refused.
+    pub(super) fn go_on(
+        &mut self,
+        engine: &mut Sequential,
+        budget: &mut usize,
+    ) -> Option<Result<(), AppError>> {
+        let (queue, preparation) = (&self.queue, &mut self.preparation);
+        let is_ready = engine.prepare_move(self.app, queue, preparation, budget);
+        is_ready.then(|| engine.move_prepared(self.app, queue, preparation))
+    }
+}
+
+/// Moves all applications of a leaf to another one. An application moves as a whole, as with [`MoveApp`].
 #[derive(Debug)]
 pub(super) struct MoveAll {
     from: String,
     to: String,
     /// Those to come, once they are listed.
     left: Option<LeafApps>,
+    /// Of the next one.
+    preparation: MovePreparation,
     result: MovedApps,
 }
 
@@ -100,6 +131,7 @@ impl MoveAll {
             from: from.to_owned(),
             to: to.to_owned(),
             left: None,
+            preparation: MovePreparation::default(),
             result: MovedApps::default(),
         }
     }
@@ -117,10 +149,15 @@ impl MoveAll {
                 Err(error) => return Some(Err(error)),
             },
         };
+        let (preparation, result) = (&mut self.preparation, &mut self.result);
         let is_over = go_through(engine, left, budget, |engine, app, budget| {
-            take_off(engine, app, budget);
-            engine.move_noted(app, &self.to, &mut self.result);
-            true
+            let is_ready = engine.prepare_move(app, &self.to, preparation, budget);
+            if is_ready {
+                take_off(engine, app, budget);
+                let preparation = std::mem::take(preparation);
+                engine.move_noted(app, (&self.to, &preparation), result);
+            }
+            is_ready
         });
         is_over.then(|| Ok(std::mem::take(&mut self.result)))
     }
@@ -271,6 +308,18 @@ impl RoundUnderWay {
 }
 
 impl Sequential {
+    /// Goes on preparing a move, with as many containers as the budget has; whether it is prepared as far as it will be.
+    fn prepare_move(
+        &self,
+        app: ApplicationId,
+        queue: &str,
+        preparation: &mut MovePreparation,
+        budget: &mut usize,
+    ) -> bool {
+        let slot = self.ledger.app(app);
+        slot.is_none_or(|slot| self.ledger.prepare_move(slot, queue, preparation, budget))
+    }
+
     /// Ends containers of a node that is about to be removed, as many as the budget has; whether the rest is few
     /// enough for [`Self::remove_node`].
     pub(super) fn end_part_on(&mut self, node: &NodeName, budget: &mut usize) -> bool {

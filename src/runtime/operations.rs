@@ -8,7 +8,8 @@ use super::ledger_change::LedgerChange;
 use super::long_changes::{AskOpportunistic, KillAll, MoveAll, RecoverApp, RemoveLabel};
 use super::{Attempt, Sequential, Threaded};
 use crate::commit::{
-    AppError, AskError, MovedApps, NodeError, PartitionSpec, Recovered, SubmitError, Unclaimed,
+    AppError, AskError, MovePreparation, MovedApps, NodeError, PartitionSpec, Recovered,
+    SubmitError, Unclaimed,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, Ask, GangAsk, NodeSpec, RunningContainer};
@@ -92,7 +93,12 @@ impl Sequential {
     }
 
     /// Moves an application and notes what became of it; the caller follows up.
-    pub(super) fn move_noted(&mut self, app: ApplicationId, to: &str, result: &mut MovedApps) {
+    pub(super) fn move_noted(
+        &mut self,
+        app: ApplicationId,
+        to: (&str, &MovePreparation),
+        result: &mut MovedApps,
+    ) {
         self.ledger.move_noted(app, to, result);
     }
 

@@ -11,7 +11,8 @@ use super::nodes::standstill::Standstill;
 use crate::cluster::AttributeMapping;
 use crate::commit::{
     AppError, AskError, AskProgress, Conflict, Event, HandOut, HeartbeatReply, Ledger, LedgerOwner,
-    NodeError, PartitionSpec, PreemptionRound, RefreshError, SubmitError, Submitted, Verdicts,
+    MovePreparation, NodeError, PartitionSpec, PreemptionRound, RefreshError, SubmitError,
+    Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot};
 use crate::policy::Locality;
@@ -440,9 +441,19 @@ impl Sequential {
     ///
     /// When there is no such application, or the target refuses it.
     pub fn move_app(&mut self, app: ApplicationId, queue: &str) -> Result<(), AppError> {
+        self.move_prepared(app, queue, &MovePreparation::default())
+    }
+
+    /// The same for a move that may be prepared.
+    pub(super) fn move_prepared(
+        &mut self,
+        app: ApplicationId,
+        queue: &str,
+        preparation: &MovePreparation,
+    ) -> Result<(), AppError> {
         self.note_change();
         let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
-        let result = self.ledger.move_app(slot, queue);
+        let result = self.ledger.move_prepared(slot, queue, preparation);
         self.follow_up();
         result
     }

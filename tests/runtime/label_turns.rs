@@ -142,7 +142,7 @@ fn rows(desk: &Desk) -> Vec<String> {
     rows
 }
 
-fn assert_same(found: &Desk, expected: &Desk) {
+pub(super) fn assert_same(found: &Desk, expected: &Desk) {
     let (found_rows, expected_rows) = (rows(found), rows(expected));
     assert_eq!(found_rows.len(), expected_rows.len());
     for (found, expected) in found_rows.iter().zip(&expected_rows) {

@@ -18,6 +18,7 @@ mod front_door;
 mod hand_out;
 mod label_turns;
 mod looks;
+mod move_turns;
 mod panics;
 mod recovery_turns;
 mod refresh_turns;

@@ -12,7 +12,8 @@
 //!    asked for.
 //! 3. Its calls ask for containers, give them back and change them (`asks`, `scheduling_requests`, `updates`). The reply
 //!    hands out what was placed since the last call (`answer`).
-//! 4. An attempt may end and another one start (`attempts`). The application may move to another leaf (`movement`).
+//! 4. An attempt may end and another one start (`attempts`). The application may move to another leaf (`movement`,
+//!    `move_preparation`).
 //! 5. It ends by a call, with its master or after its lifetime (`lifecycle`, `lifetime`).
 //!
 //! # Why calls have parts
@@ -34,6 +35,7 @@ pub(super) mod correction;
 pub(super) mod failed_masters;
 pub(super) mod lifecycle;
 pub(super) mod lifetime;
+pub(super) mod move_preparation;
 pub(super) mod movement;
 pub(super) mod operations;
 pub(super) mod rollback;

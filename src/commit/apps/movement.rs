@@ -1,10 +1,14 @@
 //! Moving an application to another leaf with its containers and asks.
 //!
-//! Tests: `tests/commit/movement.rs`, `tests/commit/property.rs`.
+//! Tests: `tests/commit/movement.rs`, `tests/commit/property.rs`, `tests/runtime/move_turns.rs`.
+
+use std::collections::BTreeSet;
 
 use super::lifecycle::{AppError, SubmitError};
+use super::move_preparation::MovePreparation;
 use crate::commit::apps::lifecycle::count_app;
 use crate::commit::containers::of_apps::ChargeRun;
+use crate::commit::leaves::moved_use::{PartitionCharges, PreparedMove};
 use crate::commit::leaves::usage::{add_reserved_by_present, charge_use, move_pending};
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::app_left;
@@ -19,8 +23,22 @@ impl Ledger {
     /// # Errors
     ///
     /// When the target refuses it; nothing changed then but for the user's record there.
-    // As CapacityScheduler.moveApplication.
     pub fn move_app(&mut self, app: AppSlot, path: &str) -> Result<(), AppError> {
+        self.move_prepared(app, path, &MovePreparation::default())
+    }
+
+    /// The same for a move that may be prepared.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::move_app`].
+    // As CapacityScheduler.moveApplication.
+    pub fn move_prepared(
+        &mut self,
+        app: AppSlot,
+        path: &str,
+        preparation: &MovePreparation,
+    ) -> Result<(), AppError> {
         let unknown = |path: &str| AppError::Move(SubmitError::UnknownQueue(path.to_owned()));
         let source = &self.state.queues[self.state.apps[app].leaf].settings.path;
         if self.registry.queue_at(source).is_none() {
@@ -28,6 +46,7 @@ impl Ledger {
             return Err(unknown(source));
         }
         let to = self.queue(path).ok_or_else(|| unknown(path))?;
+        let prepared = preparation.prepared(self, (app, to)).unwrap_or_default();
         check_partitions(&mut self.state, app, to)?;
         let name = std::sync::Arc::clone(&self.state.apps[app].submission.user_name);
         self.leaves
@@ -35,7 +54,26 @@ impl Ledger {
             .map_err(AppError::Move)?;
         let from = self.state.apps[app].leaf;
         let to_user = self.leaves.user(&mut self.state, to, &name);
-        self.move_charges(app, (from, to), to_user);
+        self.move_charges(app, (from, to), to_user, prepared);
+        self.move_attempt(app, (from, to), to_user);
+        move_pending(&mut self.state, app, (from, to));
+        self.leaves.stop_asking(&mut self.state, app, from);
+        if self.state.apps[app].has_open_key() {
+            self.leaves.start_asking(&mut self.state, app);
+        }
+        app_left(&mut self.state, from);
+        count_app(&mut self.state, from, -1);
+        count_app(&mut self.state, to, 1);
+        Ok(())
+    }
+
+    /// Moves an application from the lists of a leaf to those of another one.
+    fn move_attempt(
+        &mut self,
+        app: AppSlot,
+        (from, to): (QueueSlot, QueueSlot),
+        to_user: UserSlot,
+    ) {
         self.leaves.count_keeping(&mut self.state, app, -1);
         if self.state.apps[app].stage == AppStage::Between {
             self.leaves.leave_between(&mut self.state, app);
@@ -49,15 +87,6 @@ impl Ledger {
             self.leaves.add_attempt(&mut self.state, app);
             self.leaves.set_moving(None);
         }
-        move_pending(&mut self.state, app, (from, to));
-        self.leaves.stop_asking(&mut self.state, app, from);
-        if self.state.apps[app].has_open_key() {
-            self.leaves.start_asking(&mut self.state, app);
-        }
-        app_left(&mut self.state, from);
-        count_app(&mut self.state, from, -1);
-        count_app(&mut self.state, to, 1);
-        Ok(())
     }
 
     /// An application is one of another queue from now on.
@@ -70,37 +99,67 @@ impl Ledger {
 
     /// Moves the charges of an application's containers and reservations to another leaf and its user there.
     ///
-    /// Cost: that of listing them; queues are charged once for each partition.
+    /// Cost: that of listing them, but for what is prepared; queues are charged once for each partition.
     fn move_charges(
         &mut self,
         app: AppSlot,
         (from, to): (QueueSlot, QueueSlot),
         to_user: UserSlot,
+        prepared: &[PreparedMove],
     ) {
-        let mut charges = self.containers.charges_of(&self.state, app);
+        debug_assert!(
+            prepared.is_empty() || self.are_charges_whole((app, to), prepared),
+            "what is prepared equals what is charged in one piece"
+        );
+        let mut charges = self.containers.reserved_charges_of(&self.state, app);
         let by_present = charges.iter().filter(|run| run.by_present);
-        let by_present = sum(by_present);
+        let by_present = by_present.fold(ResourceVector::NONE, |sum, run| sum + run.sum());
         if !by_present.is_none() {
             add_reserved_by_present(&mut self.state, from, -by_present);
             add_reserved_by_present(&mut self.state, to, by_present);
         }
+        if prepared.is_empty() {
+            let live = self.containers.live_charges_of(&self.state, app);
+            charges.splice(..0, live);
+        }
         charges.sort_by_key(|run| run.partition);
-        for on_partition in charges.chunk_by(|one, other| one.partition == other.partition) {
-            let partition = on_partition[0].partition;
-            let all = sum(on_partition.iter());
+        for charges in by_partition(prepared, &charges) {
+            let (partition, all) = (charges.partition, charges.sum());
             let from_user = self.leaves.user_of(&mut self.state, app);
             charge_use(&mut self.state, from, partition, -all);
             // The leaf's reserved resources stay with the source, as in the reference.
             charge_use(&mut self.state, to, partition, all);
             let users = ((from, from_user), (to, to_user));
-            self.leaves
-                .move_use(&mut self.state, users, partition, on_partition);
+            self.leaves.move_use(&mut self.state, users, &charges);
         }
     }
 }
 
-fn sum<'a>(runs: impl Iterator<Item = &'a ChargeRun>) -> ResourceVector {
-    runs.fold(ResourceVector::NONE, |sum, run| sum + run.sum())
+/// Charges by partition, ascending; `runs` are in that order.
+fn by_partition<'a>(
+    prepared: &'a [PreparedMove],
+    runs: &'a [ChargeRun],
+) -> Vec<PartitionCharges<'a>> {
+    let partitions = prepared.iter().map(PreparedMove::partition);
+    let partitions: BTreeSet<_> = partitions
+        .chain(runs.iter().map(|run| run.partition))
+        .collect();
+    let on = |partition| {
+        let is_before = |run: &ChargeRun| run.partition < partition;
+        let is_up_to = |run: &ChargeRun| run.partition <= partition;
+        let (begin, end) = (
+            runs.partition_point(is_before),
+            runs.partition_point(is_up_to),
+        );
+        PartitionCharges {
+            partition,
+            prepared: prepared
+                .iter()
+                .find(|charges| charges.partition() == partition),
+            runs: &runs[begin..end],
+        }
+    };
+    partitions.into_iter().map(on).collect()
 }
 
 /// Whether the leaf may use every partition that the application ever asked for.

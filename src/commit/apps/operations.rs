@@ -4,6 +4,7 @@
 //! Tests: `tests/commit/operations.rs`.
 
 use crate::commit::apps::lifecycle::{AppError, SubmitError};
+use crate::commit::apps::move_preparation::MovePreparation;
 use crate::commit::containers::container::{ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::{AppEnd, Event};
@@ -121,13 +122,18 @@ impl Ledger {
         None
     }
 
-    /// Moves an application, and notes what became of it.
+    /// Moves an application to a leaf, as far as that is prepared, and notes what became of it.
     // As CapacityScheduler.moveAllApps, for one of them.
-    pub fn move_noted(&mut self, id: ApplicationId, to: &str, result: &mut MovedApps) {
+    pub fn move_noted(
+        &mut self,
+        id: ApplicationId,
+        (to, preparation): (&str, &MovePreparation),
+        result: &mut MovedApps,
+    ) {
         let Some(app) = self.app(id) else {
             return;
         };
-        match self.move_app(app, to) {
+        match self.move_prepared(app, to, preparation) {
             Ok(()) => result.moved.push(id),
             Err(error) => result.refused.push((id, error)),
         }

@@ -18,7 +18,7 @@ pub(in crate::commit) struct Live {
     old_gaps: usize,
     /// Number of the first place of the window.
     first: u32,
-    /// How often a container came or went.
+    /// How often a container came, went or was resized.
     changes: u32,
     window: VecDeque<ContainerSlot>,
     /// Places of the window that hold a container.
@@ -158,9 +158,37 @@ impl Live {
         }
     }
 
-    /// How often a container came or went, for comparisons.
+    /// How often a container came, went or was resized, for comparisons.
     pub(in crate::commit) const fn changes(&self) -> u32 {
         self.changes
+    }
+
+    /// Places of the list, with those that hold no container.
+    pub(in crate::commit) fn places(&self) -> usize {
+        self.old.len() + self.window.len()
+    }
+
+    /// The containers of so many places from one on, by number.
+    pub(in crate::commit) fn on_places(
+        &self,
+        from: usize,
+        most: usize,
+    ) -> impl Iterator<Item = ContainerSlot> + '_ {
+        let to = from.saturating_add(most);
+        let of_list = |len: usize, before: usize| {
+            let at = |place: usize| place.saturating_sub(before).min(len);
+            at(from)..at(to)
+        };
+        let old = &self.old[of_list(self.old.len(), 0)];
+        let window = of_list(self.window.len(), self.old.len());
+        let slots = old.iter().map(|entry| entry.1);
+        let slots = slots.chain(self.window.range(window).copied());
+        slots.filter(|slot| *slot != GAP)
+    }
+
+    /// A container is charged otherwise than before.
+    pub(in crate::commit) fn note_resized(&mut self) {
+        self.changes = self.changes.wrapping_add(1);
     }
 
     /// All numbers, ascending.
@@ -203,6 +231,8 @@ mod tests {
                 prop_assert_eq!(live.get(number), map.get(&number).copied());
                 prop_assert!(live.values().eq(map.values().copied()));
                 prop_assert!(live.numbers().eq(map.keys().copied()));
+                let parts = (0..live.places()).step_by(7).flat_map(|from| live.on_places(from, 7));
+                prop_assert!(parts.eq(map.values().copied()));
                 prop_assert!(live.old.len() <= 2 * map.len().max(1));
                 prop_assert!(live.window.len() <= 4 * live.present + SLACK);
             }

@@ -82,11 +82,10 @@ impl Containers {
         kinds
     }
 
-    /// What an application is charged for its containers: for live ones in the order of a hash map of their ids, then
-    /// for reservations.
+    /// What an application is charged for its live containers, in the order of a hash map of their ids.
     ///
     /// Cost: a look at each, and a sort where sizes differ. Equal amounts add up to the same in any order.
-    pub(in crate::commit) fn charges_of(&self, state: &State, app: AppSlot) -> Vec<ChargeRun> {
+    pub(in crate::commit) fn live_charges_of(&self, state: &State, app: AppSlot) -> Vec<ChargeRun> {
         let mut runs = ChargeRuns::default();
         for slot in self.live_of(app) {
             runs.add(state, self.get(slot));
@@ -101,6 +100,16 @@ impl Containers {
                 runs.add(state, self.get(slot));
             }
         }
+        runs.0
+    }
+
+    /// The same for its reservations, in the order of their numbers.
+    pub(in crate::commit) fn reserved_charges_of(
+        &self,
+        state: &State,
+        app: AppSlot,
+    ) -> Vec<ChargeRun> {
+        let mut runs = ChargeRuns::default();
         for slot in self.reservations_of(state, app) {
             runs.add(state, self.get(slot));
         }

@@ -101,24 +101,35 @@ impl Containers {
         }
     }
 
-    /// Killable containers of an application count for the leaf that it moved to.
+    /// Killable containers of an application count for the leaf that it moved to, on nodes with a live one.
     ///
-    /// Cost: a look at each of its containers, and at each killable one of their nodes.
+    /// Cost: a look at each of its containers or at each node, whichever are fewer, and at the containers of nodes that
+    /// have a killable one.
     pub(in crate::commit) fn move_killable(&self, state: &mut State, app: AppSlot) {
+        let marked = |killable: &Killable| killable.app == app;
+        let has_marked = |&node: &NodeSlot| state.nodes[node].killable.iter().any(marked);
+        let nodes: BTreeSet<_> = if self.live_list(app).places() < state.nodes.len() {
+            let nodes = self.live_of(app).map(|slot| self.get(slot).node);
+            nodes.filter(has_marked).collect()
+        } else {
+            let nodes = (0..state.nodes.len()).map(NodeSlot::at);
+            let nodes = nodes.filter(has_marked);
+            nodes.filter(|&node| self.has_live(node, app)).collect()
+        };
         let leaf = state.apps[app].leaf;
-        let nodes = self.live_of(app).map(|slot| self.get(slot).node);
-        let nodes: BTreeSet<_> = nodes
-            .filter(|&node| !state.nodes[node].killable.is_empty())
-            .collect();
         for node in nodes {
-            let marked = |killable: &Killable| killable.app == app;
-            if state.nodes[node].killable.iter().any(marked) {
-                for killable in &mut state.nodes[node].killable {
-                    if killable.app == app {
-                        killable.leaf = leaf;
-                    }
-                }
+            let killable = state.nodes[node].killable.iter_mut();
+            for killable in killable.filter(|killable| marked(killable)) {
+                killable.leaf = leaf;
             }
         }
+    }
+
+    /// Whether a node has a live container of an application.
+    fn has_live(&self, node: NodeSlot, app: AppSlot) -> bool {
+        self.placed_on(node).iter().any(|&slot| {
+            let container = self.get(slot);
+            container.app == app && self.live(app, container.id.number) == Some(slot)
+        })
     }
 }

@@ -120,6 +120,8 @@ impl Containers {
         slot: ContainerSlot,
         opportunistic: Option<ResourceVector>,
     ) -> u32 {
+        let app = self.records[slot.0 as usize].app;
+        self.by_app[app.index()].live.note_resized();
         let changed = self.changed.entry(slot).or_default();
         changed.version = changed.version.saturating_add(1);
         changed.opportunistic = opportunistic;

@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use super::user_limit_cache::known_limits;
 use crate::accounting::{
-    charge_user, charge_user_each, count_own_weights, deactivate_user, follow_active_weight,
-    note_user_limit, renew_bounds, sum_weights,
+    charge_user, count_own_weights, deactivate_user, follow_active_weight, note_user_limit,
+    renew_bounds, sum_weights,
 };
-use crate::commit::containers::of_apps::ChargeRun;
 use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{compute_user_limit, user_value};
 use crate::queue::{HeadroomProvider, LimitKind, User};
-use crate::resource::{PackedVector, ResourceVector, with_width};
+use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
 impl Leaves {
@@ -318,32 +317,6 @@ impl Leaves {
             self.skipped.recheck(state, leaf);
         }
         charge_user(state, leaf, user, partition, size);
-    }
-
-    /// Moves what a user uses to a user of another leaf, or of the same one: amount by amount.
-    // As LeafQueue.detachContainer and attachContainer, for each container.
-    pub(in crate::commit) fn move_use(
-        &mut self,
-        state: &mut State,
-        (from, to): ((QueueSlot, UserSlot), (QueueSlot, UserSlot)),
-        partition: PartitionId,
-        runs: &[ChargeRun],
-    ) {
-        if runs.iter().any(|run| !run.size.is_none()) {
-            self.skipped.recheck(state, from.0);
-        }
-        let each = |run: &ChargeRun| {
-            std::iter::repeat_n(run.size, usize::try_from(run.count).unwrap_or(usize::MAX))
-        };
-        with_width!(state.calculator, N => {
-            let sizes = runs.iter().flat_map(each).map(|size| size.narrow::<N>());
-            if from == to {
-                let there_and_back = sizes.flat_map(|size| [-size, size]);
-                return charge_user_each(state, from, partition, there_and_back);
-            }
-            charge_user_each(state, from, partition, sizes.clone().map(|size| -size));
-            charge_user_each(state, to, partition, sizes);
-        });
     }
 }
 

@@ -149,7 +149,6 @@ pub(in crate::runtime) enum Command {
     ContainerFinished(ContainerId, Reply<bool>),
     FinishApp(ApplicationId, Reply<Result<(), AppError>>),
     ChangePriority(ApplicationId, i32, Reply<Result<i32, AppError>>),
-    MoveApp(ApplicationId, String, Reply<Result<(), AppError>>),
     Reconfigure(Box<TreeSettings>, Reply<Result<(), RefreshError>>),
     Preempt(Box<RoundUnderWay>, Reply<PreemptionRound>),
     /// Another change of the ledger.
@@ -273,7 +272,6 @@ impl Command {
             Self::ChangePriority(app, priority, reply) => {
                 answer(&reply, engine.change_priority(app, priority));
             }
-            Self::MoveApp(app, queue, reply) => answer(&reply, engine.move_app(app, &queue)),
             Self::Reconfigure(settings, reply) => answer(&reply, engine.reconfigure(*settings)),
             // The committer has the snapshot.
             Self::Inspect(query) | Self::View(query, _) => query.run(engine.ledger()),

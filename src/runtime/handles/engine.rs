@@ -26,6 +26,7 @@ use crate::queue::{
 };
 use crate::resource::ResourceVector;
 use crate::runtime::Sequential;
+use crate::runtime::long_changes::MoveApp;
 use crate::runtime::nodes::index::NodeIndex;
 use crate::runtime::nodes::sorter::{CallerSorter, SorterThread};
 use crate::runtime::panics::{PanicLog, WorkerPanics};
@@ -365,7 +366,8 @@ impl Threaded {
     ///
     /// When there is no such application, or the target refuses it.
     pub fn move_app(&self, app: ApplicationId, queue: String) -> Result<(), AppError> {
-        self.call(|reply| Command::MoveApp(app, queue, reply))
+        let mut moving = MoveApp::of(app, queue);
+        self.change_in_parts(move |engine, budget| moving.go_on(engine, budget))
             .unwrap_or_else(|refused| Err(refused.into()))
     }
 

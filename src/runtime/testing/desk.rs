@@ -19,7 +19,7 @@ use crate::runtime::handles::start::{Mode, Running};
 use crate::runtime::label_refresh::LabelRefresh;
 use crate::runtime::ledger_change::LedgerChange;
 use crate::runtime::long_changes::{
-    AskOpportunistic, KillAll, MoveAll, RecoverApp, RemoveLabel, RoundUnderWay,
+    AskOpportunistic, KillAll, MoveAll, MoveApp, RecoverApp, RemoveLabel, RoundUnderWay,
 };
 use crate::runtime::parts::EngineParts;
 use crate::sync::InboxSender;
@@ -172,6 +172,13 @@ impl Desk {
     pub fn kill_all_apps(&self, queue: &str) -> DeskAnswer<Result<Vec<ApplicationId>, AppError>> {
         let mut killing = KillAll::of(queue);
         self.send_in_parts(move |engine, budget| killing.go_on(engine, budget))
+    }
+
+    /// Sends the move of an application.
+    #[must_use]
+    pub fn move_app(&self, app: ApplicationId, queue: &str) -> DeskAnswer<Result<(), AppError>> {
+        let mut moving = MoveApp::of(app, queue.to_owned());
+        self.send_in_parts(move |engine, budget| moving.go_on(engine, budget))
     }
 
     /// Sends the move of all applications of a leaf.
