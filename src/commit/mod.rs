@@ -84,6 +84,7 @@ pub use event::{
 };
 pub use event_counts::EventCounts;
 pub use gangs::WaitingGang;
+pub use gangs::preparation::GangPreparation;
 pub use ledger::Ledger;
 pub use nodes::known_labels::{Labels, PartitionSpec};
 pub use nodes::label_removal::LabelRemoval;

@@ -4,7 +4,7 @@
 //! Tests: `tests/commit/gangs.rs`.
 
 use super::sequential::Sequential;
-use crate::commit::AskError;
+use crate::commit::{AskError, GangPreparation};
 use crate::id::{AppSlot, ApplicationId};
 use crate::queue::{Ask, GangAsk};
 
@@ -15,9 +15,21 @@ impl Sequential {
     ///
     /// As [`AskError`]; nothing changed then.
     pub fn ask_gang(&mut self, app: ApplicationId, gang: &GangAsk) -> Result<(), AskError> {
-        let slot = self.ledger.app(app);
-        let slot = slot.ok_or(AskError::UnknownApplication(app))?;
-        let result = self.ledger.ask_gang(slot, gang);
+        self.ask_prepared_gang(app, gang, GangPreparation::default())
+    }
+
+    /// The same for an ask that may be prepared.
+    pub(super) fn ask_prepared_gang(
+        &mut self,
+        app: ApplicationId,
+        gang: &GangAsk,
+        preparation: GangPreparation,
+    ) -> Result<(), AskError> {
+        let Some(slot) = self.ledger.app(app) else {
+            self.ledger.drop_prepared_gang(&preparation);
+            return Err(AskError::UnknownApplication(app));
+        };
+        let result = self.ledger.ask_prepared_gang(slot, gang, preparation);
         self.follow_up();
         result
     }

@@ -8,11 +8,11 @@
 
 use super::Sequential;
 use crate::commit::{
-    AppError, AppRecovery, AskError, LabelRemoval, LeafApps, MovePreparation, MovedApps, NodeError,
-    PreemptionProgress, PreemptionRound, Recovered, SubmitError, Verdicts,
+    AppError, AppRecovery, AskError, GangPreparation, LabelRemoval, LeafApps, MovePreparation,
+    MovedApps, NodeError, PreemptionProgress, PreemptionRound, Recovered, SubmitError, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName};
-use crate::queue::{AppSpec, Ask};
+use crate::queue::{AppSpec, Ask, GangAsk};
 
 /// Carries out a part for one application after the other, as far as the budget goes; whether none is left. `part`:
 /// whether the application is done with.
@@ -160,6 +160,40 @@ impl MoveAll {
             is_ready
         });
         is_over.then(|| Ok(std::mem::take(&mut self.result)))
+    }
+}
+
+/// Asks for a gang, after a look at the nodes in parts. It is placed as a whole or not at all.
+#[derive(Debug)]
+pub(super) struct AskGang {
+    app: ApplicationId,
+    gang: GangAsk,
+    preparation: GangPreparation,
+}
+
+impl AskGang {
+    pub(super) fn of(app: ApplicationId, gang: GangAsk) -> Self {
+        Self {
+            app,
+            gang,
+            preparation: GangPreparation::default(),
+        }
+    }
+
+    /// Goes on; what it came to once the gang is asked for or refused.
+    pub(super) fn go_on(
+        &mut self,
+        engine: &mut Sequential,
+        budget: &mut usize,
+    ) -> Option<Result<(), AskError>> {
+        let (gang, preparation) = (&self.gang, &mut self.preparation);
+        let slot = engine.ledger.app(self.app);
+        let is_ready = slot.is_none_or(|slot| {
+            let ledger = &mut engine.ledger;
+            ledger.prepare_gang(slot, gang, preparation, budget)
+        });
+        let prepared = is_ready.then(|| std::mem::take(preparation))?;
+        Some(engine.ask_prepared_gang(self.app, gang, prepared))
     }
 }
 

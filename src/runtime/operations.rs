@@ -5,7 +5,7 @@
 use super::handles::command::Command;
 use super::handles::looks::CallError;
 use super::ledger_change::LedgerChange;
-use super::long_changes::{AskOpportunistic, KillAll, MoveAll, RecoverApp, RemoveLabel};
+use super::long_changes::{AskGang, AskOpportunistic, KillAll, MoveAll, RecoverApp, RemoveLabel};
 use super::{Attempt, Sequential, Threaded};
 use crate::commit::{
     AppError, AskError, MovePreparation, MovedApps, NodeError, PartitionSpec, Recovered,
@@ -319,7 +319,8 @@ impl Threaded {
     ///
     /// As [`AskError`]; nothing changed then.
     pub fn ask_gang(&self, app: ApplicationId, gang: GangAsk) -> Result<(), AskError> {
-        self.change(move |engine| engine.ask_gang(app, &gang))?
+        let mut asking = AskGang::of(app, gang);
+        self.change_in_parts(move |engine, budget| asking.go_on(engine, budget))?
     }
 
     /// Asks for opportunistic containers, and places those that nodes take. No queue is charged with them. They come with

@@ -15,6 +15,7 @@ mod deliveries;
 mod examples;
 mod following;
 mod front_door;
+mod gang_turns;
 mod hand_out;
 mod label_turns;
 mod looks;

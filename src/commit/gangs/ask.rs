@@ -3,6 +3,7 @@
 //! Tests: `tests/commit/gangs.rs`.
 
 use super::limits::is_key_in_use;
+use super::preparation::GangPreparation;
 use super::waiting::WaitingGang;
 use crate::cluster::is_attribute_name;
 use crate::commit::apps::ask_error::AskError;
@@ -18,23 +19,66 @@ impl Ledger {
     ///
     /// As [`AskError`]; nothing changed then.
     pub fn ask_gang(&mut self, app: AppSlot, ask: &GangAsk) -> Result<(), AskError> {
+        self.ask_prepared_gang(app, ask, GangPreparation::default())
+    }
+
+    /// The same for an ask that may be prepared.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::ask_gang`].
+    pub fn ask_prepared_gang(
+        &mut self,
+        app: AppSlot,
+        ask: &GangAsk,
+        preparation: GangPreparation,
+    ) -> Result<(), AskError> {
+        self.gangs.prepared -= usize::from(preparation.has_begun());
+        let checked = self.gang_of(app, ask);
+        if let Ok(gang) = &checked {
+            let key = SchedulerKey::new(ask.priority, ask.request_id);
+            self.gangs.withdraw(app, key);
+            if let Some(gang) = gang {
+                if let Some(sites) = preparation.into_sites(gang) {
+                    self.gangs.sites.insert((app, key), sites);
+                }
+                self.gangs.add(gang.clone());
+            }
+        }
+        if self.gangs.is_idle() {
+            self.gang_nodes().forget_written();
+        }
+        checked.map(|_| ())
+    }
+
+    /// Drops what is prepared for an ask of an application that is gone.
+    pub fn drop_prepared_gang(&mut self, preparation: &GangPreparation) {
+        self.gangs.prepared -= usize::from(preparation.has_begun());
+        if self.gangs.is_idle() {
+            self.gang_nodes().forget_written();
+        }
+    }
+
+    /// The gang of an ask; nothing where it withdraws one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::ask_gang`].
+    pub(super) fn gang_of(
+        &self,
+        app: AppSlot,
+        ask: &GangAsk,
+    ) -> Result<Option<WaitingGang>, AskError> {
         let row = &self.state.apps[app];
         if !row.may_ask() {
             return Err(AskError::MasterNotRunning(row.id));
         }
-        let key = SchedulerKey::new(ask.priority, ask.request_id);
         if ask.minimum == 0 {
-            self.gangs.withdraw(app, key);
-            if self.gangs.is_idle() {
-                self.state.nodes.watch(false);
-            }
-            return Ok(());
+            return Ok(None);
         }
+        let key = SchedulerKey::new(ask.priority, ask.request_id);
         self.gangs.check((app, row), key, ask)?;
-        let gang = self.checked_gang(app, key, ask)?;
-        self.gangs.withdraw(app, key);
-        self.gangs.add(gang);
-        Ok(())
+        self.checked_gang(app, key, ask).map(Some)
     }
 
     /// The gang of an ask that is like an ask for all of its members anywhere.

@@ -6,6 +6,8 @@
 //! the gang is known to the ledger alone: no queue shows it as pending, and no proposer looks at it.
 //! The committer, which is the only writer, places the whole minimum in one step.
 //!
+//! An ask may be prepared by a look at the nodes in parts (`preparation`). Nobody sees any of that.
+//!
 //! # Steps
 //!
 //! After a call that changed something, and at each deadline, [`Ledger::serve_gangs`](super::Ledger::serve_gangs):
@@ -46,6 +48,7 @@ pub(super) mod nodes;
 mod place;
 mod placed;
 mod plan;
+pub(super) mod preparation;
 mod serve;
 mod sites;
 mod waiting;
@@ -65,8 +68,11 @@ pub(super) struct Gangs {
     waiting: Vec<WaitingGang>,
     /// The nodes that each may use, as they were when gangs were served last.
     sites: BTreeMap<(AppSlot, SchedulerKey), GangSites>,
-    /// Nodes that were written since gangs were served last.
+    /// Nodes that were written since gangs were served last, and all that were since the first of the asks that are
+    /// prepared began.
     written: Vec<u32>,
+    /// Asks for gangs that are prepared.
+    prepared: usize,
     /// One for each partition at most.
     holds: Vec<GangHold>,
     /// By partition: until when no gang holds nodes, in ms.
@@ -89,6 +95,7 @@ impl Default for Gangs {
             waiting: Vec::new(),
             sites: BTreeMap::new(),
             written: Vec::new(),
+            prepared: 0,
             holds: Vec::new(),
             rests: BTreeMap::new(),
             placed: Vec::new(),

@@ -58,20 +58,29 @@ impl<'a> GangNodes<'a> {
         sites
     }
 
-    /// Brings the sites of all gangs that wait up to date, and forgets those of others. Without a gang that waits,
-    /// nodes are not watched.
+    /// Brings the sites of all gangs that wait up to date, and forgets those of others.
     pub(super) fn settle_sites(&mut self) {
         let waiting = std::mem::take(&mut self.gangs.waiting);
         let mut settled = BTreeMap::new();
         for gang in waiting.iter().take(MOST_FOLLOWED) {
-            let mut sites = self.sites_of(gang);
-            sites.begin_anew();
-            settled.insert((gang.slot, gang.key), sites);
+            settled.insert((gang.slot, gang.key), self.sites_of(gang));
         }
-        self.gangs.written.clear();
-        self.state.nodes.watch(!waiting.is_empty());
         self.gangs.waiting = waiting;
         self.gangs.sites = settled;
+        self.forget_written();
+    }
+
+    /// Forgets which nodes were written where nobody has to look at them any more. Without a gang that waits or is
+    /// prepared, nodes are not watched.
+    pub(super) fn forget_written(&mut self) {
+        if self.gangs.prepared > 0 {
+            return;
+        }
+        self.gangs.written.clear();
+        for sites in self.gangs.sites.values_mut() {
+            sites.begin_anew();
+        }
+        self.state.nodes.watch(!self.gangs.waiting.is_empty());
     }
 
     /// Gives up the gangs whose time is over.

@@ -71,15 +71,28 @@ impl GangSites {
         nodes: &[NodeSlot],
     ) -> Self {
         let mut sites = Self {
-            epoch: Some(state.epoch),
             held: held.to_vec(),
-            blacklist: state.apps[gang.slot].blacklist.clone(),
-            ..Self::default()
+            ..Self::begin(state, gang, 0)
         };
         for &node in nodes {
             sites.look_at(state, gang, node);
         }
         sites
+    }
+
+    /// No sites yet of a gang that holds no node. Of the nodes that were written so many were so before.
+    pub(super) fn begin(state: &State, gang: &WaitingGang, written: usize) -> Self {
+        Self {
+            epoch: Some(state.epoch),
+            blacklist: state.apps[gang.slot].blacklist.clone(),
+            seen: written,
+            ..Self::default()
+        }
+    }
+
+    /// Whether neither the cluster nor what the gang's application excludes changed since they were begun.
+    pub(super) fn is_of(&self, state: &State, gang: &WaitingGang) -> bool {
+        self.epoch == Some(state.epoch) && self.blacklist == state.apps[gang.slot].blacklist
     }
 
     /// Brings the sites up to date after these nodes were written.
@@ -93,10 +106,7 @@ impl GangSites {
         held: &[NodeSlot],
         written: &[u32],
     ) {
-        let same = self.epoch == Some(state.epoch)
-            && self.held == held
-            && self.blacklist == state.apps[gang.slot].blacklist;
-        if same {
+        if self.is_of(state, gang) && self.held == held {
             for &node in &written[self.seen..] {
                 self.look_at(state, gang, NodeSlot(node));
             }
@@ -132,7 +142,8 @@ impl GangSites {
         named(self) == named(other) && plain(self) == plain(other)
     }
 
-    fn look_at(&mut self, state: &State, gang: &WaitingGang, node: NodeSlot) {
+    /// Works out the site on a node anew.
+    pub(super) fn look_at(&mut self, state: &State, gang: &WaitingGang, node: NodeSlot) {
         if self.sites.len() <= node.index() {
             self.sites.resize(node.index() + 1, None);
         }

@@ -36,6 +36,14 @@ pub struct WaitingGang {
 }
 
 impl WaitingGang {
+    /// Whether the members of another one of the same application go to the same places.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let members = |gang: &Self| (gang.size, gang.minimum, gang.partition);
+        (self.slot, self.generation) == (other.slot, other.generation)
+            && members(self) == members(other)
+            && self.close == other.close
+    }
+
     /// The event of something that happened to it.
     pub(super) fn event(&self, step: GangStep) -> Event {
         Event::Gang(GangEvent {

@@ -8,7 +8,7 @@ use crate::commit::{
     PreemptionRound, PreparedRefresh, Recovered, RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName};
-use crate::queue::{AppSpec, Ask, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
+use crate::queue::{AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, TreeSettings};
 use crate::runtime::Sequential;
 use crate::runtime::app_attempts::EndAttempt;
 use crate::runtime::committer::Committer;
@@ -19,7 +19,7 @@ use crate::runtime::handles::start::{Mode, Running};
 use crate::runtime::label_refresh::LabelRefresh;
 use crate::runtime::ledger_change::LedgerChange;
 use crate::runtime::long_changes::{
-    AskOpportunistic, KillAll, MoveAll, MoveApp, RecoverApp, RemoveLabel, RoundUnderWay,
+    AskGang, AskOpportunistic, KillAll, MoveAll, MoveApp, RecoverApp, RemoveLabel, RoundUnderWay,
 };
 use crate::runtime::parts::EngineParts;
 use crate::sync::InboxSender;
@@ -186,6 +186,13 @@ impl Desk {
     pub fn move_all_apps(&self, from: &str, to: &str) -> DeskAnswer<Result<MovedApps, AppError>> {
         let mut moving = MoveAll::of(from, to);
         self.send_in_parts(move |engine, budget| moving.go_on(engine, budget))
+    }
+
+    /// Sends an ask for a gang.
+    #[must_use]
+    pub fn ask_gang(&self, app: ApplicationId, gang: GangAsk) -> DeskAnswer<Result<(), AskError>> {
+        let mut asking = AskGang::of(app, gang);
+        self.send_in_parts(move |engine, budget| asking.go_on(engine, budget))
     }
 
     /// Sends asks for opportunistic containers.
