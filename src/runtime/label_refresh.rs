@@ -26,13 +26,13 @@ pub(super) struct LabelRefresh {
 /// Settings that are to be taken over with labels.
 #[derive(Debug)]
 enum NewSettings {
-    Plain(TreeSettings),
+    Plain(Box<TreeSettings>),
     /// They were worked out on a copy of the queues.
     Prepared(Box<PreparedRefresh>),
 }
 
 impl LabelRefresh {
-    pub(super) fn of(settings: TreeSettings, labels: Vec<PartitionSpec>) -> Self {
+    pub(super) fn of(settings: Box<TreeSettings>, labels: Vec<PartitionSpec>) -> Self {
         Self {
             settings: Some(NewSettings::Plain(settings)),
             labels,
@@ -109,7 +109,7 @@ impl LabelRefresh {
         for label in &self.labels {
             engine.add_label(label);
         }
-        engine.reconfigure(settings)
+        engine.reconfigure(*settings)
     }
 }
 
@@ -125,7 +125,7 @@ impl Sequential {
         settings: TreeSettings,
         labels: &[PartitionSpec],
     ) -> Result<(), RefreshError> {
-        let mut refresh = LabelRefresh::of(settings, labels.to_vec());
+        let mut refresh = LabelRefresh::of(Box::new(settings), labels.to_vec());
         loop {
             if let Some(result) = refresh.go_on(self, &mut { usize::MAX }) {
                 return result;
@@ -146,6 +146,7 @@ impl Threaded {
         labels: Vec<PartitionSpec>,
     ) -> Result<(), RefreshError> {
         // Must equal [`Sequential::reconfigure_with_labels`].
+        let settings = Box::new(settings);
         let mut refresh = if FastPath::PreparedRefresh.is_taken() {
             match self.copy_tree()?.prepare(settings) {
                 Ok(prepared) => LabelRefresh::prepared(prepared, labels),

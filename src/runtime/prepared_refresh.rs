@@ -44,8 +44,9 @@ impl Threaded {
     /// # Errors
     ///
     /// As [`RefreshError`].
-    pub fn reconfigure(&self, mut settings: TreeSettings) -> Result<(), RefreshError> {
+    pub fn reconfigure(&self, settings: TreeSettings) -> Result<(), RefreshError> {
         // Must equal [`Sequential::reconfigure`].
+        let mut settings = Box::new(settings);
         let tries = if FastPath::PreparedRefresh.is_taken() {
             TRIES
         } else {
@@ -72,7 +73,7 @@ impl Threaded {
                 None => settings = prepared.into_settings(),
             }
         }
-        self.call(|reply| Command::Reconfigure(Box::new(settings), reply))
+        self.call(|reply| Command::Reconfigure(settings, reply))
             .unwrap_or_else(|refused| Err(refused.into()))
     }
 

@@ -228,7 +228,7 @@ impl Both {
 
     /// Refreshes both, with steps between the copy and its use; whether the copy was stale, if there was one.
     fn refresh(&mut self, settings: &TreeSettings, between: &[Step]) -> Option<bool> {
-        let prepared = copy(&self.desk).prepare(settings.clone());
+        let prepared = copy(&self.desk).prepare(Box::new(settings.clone()));
         between.iter().for_each(|step| self.step(step));
         let expected = self.whole.reconfigure(settings.clone());
         let Ok(prepared) = prepared else {
@@ -243,7 +243,7 @@ impl Both {
             return Some(false);
         }
         assert_eq!(StateView::of(self.desk.ledger()), before);
-        let again = copy(&self.desk).prepare(settings.clone()).unwrap();
+        let again = copy(&self.desk).prepare(Box::new(settings.clone())).unwrap();
         let refreshed = alone(&mut self.desk, |desk| desk.install(again));
         assert_eq!(refreshed, Some(expected));
         Some(true)
@@ -412,7 +412,7 @@ fn a_refresh_that_stops_a_queue_is_not_prepared() {
             queue.state = Some(capsched::queue::ConfiguredState::Stopped);
         }
     }
-    assert!(copy(&both.desk).prepare(settings).is_err());
+    assert!(copy(&both.desk).prepare(Box::new(settings)).is_err());
 }
 
 /// Many queues are copied in parts, each beside a fetch, and taken over in one turn.
@@ -431,7 +431,7 @@ fn a_refresh_of_many_queues_is_copied_in_parts() {
         parts += 1;
     }
     assert!(parts >= 10, "{parts}");
-    let prepared = copy.prepare(flat(3100, "60")).unwrap();
+    let prepared = copy.prepare(Box::new(flat(3100, "60"))).unwrap();
     let (turns, refreshed) = beside_a_fetch(&mut desk, |desk| desk.install(prepared));
     assert_eq!((turns, refreshed), (1, Some(Ok(()))));
     let mut whole = Sequential::new(flat(3000, "50"), &[]).unwrap();
@@ -447,7 +447,7 @@ fn a_refresh_of_many_queues_is_copied_in_parts() {
 fn a_prepared_refresh_is_refused_as_one_in_one_piece() {
     let mut desk = Desk::of(Sequential::new(flat(30, "50"), &[]).unwrap());
     let before = StateView::of(desk.ledger());
-    let prepared: Box<PreparedRefresh> = copy(&desk).prepare(flat(20, "60")).unwrap();
+    let prepared: Box<PreparedRefresh> = copy(&desk).prepare(Box::new(flat(20, "60"))).unwrap();
     let refused = alone(&mut desk, |desk| desk.install(prepared));
     assert!(
         matches!(&refused, Some(Err(RefreshError::NotStopped(path))) if path.starts_with("root.q2")),
@@ -464,7 +464,7 @@ fn a_copy_that_a_node_came_into_is_not_whole() {
     assert!(!copy.go_on(desk.ledger(), &mut { 512 }));
     assert_eq!(alone(&mut desk, |desk| desk.add_node(spec(1))), Ok(()));
     assert!(copy.go_on(desk.ledger(), &mut { 512 }));
-    assert!(!copy.is_whole() && copy.prepare(flat(600, "60")).is_err());
+    assert!(!copy.is_whole() && copy.prepare(Box::new(flat(600, "60"))).is_err());
 }
 
 /// Calls of other threads go on meanwhile; at the end all queues are those of the last refresh.

@@ -280,7 +280,7 @@ fn refreshes_wrongly() -> bool {
     let mut asked = desk.ask(vec![(app, AskCall::asking(vec![ask]))]);
     desk.turn();
     assert!(asked.take().unwrap()[0].is_ok());
-    let mut installed = desk.install(copy.prepare(settings).unwrap());
+    let mut installed = desk.install(copy.prepare(Box::new(settings)).unwrap());
     desk.turn();
     installed.take().unwrap().is_some()
 }

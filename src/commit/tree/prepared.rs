@@ -51,7 +51,7 @@ pub struct TreeCopy {
 /// A refresh that was worked out on a copy of the queues.
 #[derive(Debug)]
 pub struct PreparedRefresh {
-    settings: TreeSettings,
+    settings: Box<TreeSettings>,
     stamps: Stamps,
     /// Why the settings are refused.
     refused: Option<RefreshError>,
@@ -171,7 +171,10 @@ impl TreeCopy {
     /// # Errors
     ///
     /// The settings, where they are to be taken over without a copy.
-    pub fn prepare(self, settings: TreeSettings) -> Result<Box<PreparedRefresh>, TreeSettings> {
+    pub fn prepare(
+        self,
+        settings: Box<TreeSettings>,
+    ) -> Result<Box<PreparedRefresh>, Box<TreeSettings>> {
         if !self.is_whole() || !may_be_prepared(&self.state, &settings) {
             return Err(settings);
         }
@@ -187,7 +190,7 @@ impl TreeCopy {
         if refused.is_none() {
             let (mut registry, mut leaves) = (names_of(&state), Leaves::default());
             let mut tree = Tree::new(&mut state, &mut registry, &mut leaves, &mut templates);
-            let applied = tree.apply_refresh(settings.clone());
+            let applied = tree.apply_refresh((*settings).clone());
             let moved = states
                 .iter()
                 .zip(&state.queues)
@@ -235,7 +238,7 @@ fn names_of(state: &State) -> Registry {
 impl PreparedRefresh {
     /// The settings, to be prepared anew.
     #[must_use]
-    pub fn into_settings(self) -> TreeSettings {
+    pub fn into_settings(self) -> Box<TreeSettings> {
         self.settings
     }
 }
@@ -266,7 +269,7 @@ impl Ledger {
             return Err(refused);
         }
         // Must equal [`Self::refresh_whole`].
-        let whole = cfg!(debug_assertions).then(|| self.refreshed(prepared.settings.clone()));
+        let whole = cfg!(debug_assertions).then(|| self.refreshed((*prepared.settings).clone()));
         self.take_over_prepared(prepared);
         debug_assert!(
             whole.is_none_or(|whole| row_copies::are_alike(self, &whole)),
@@ -321,7 +324,7 @@ impl Ledger {
     pub(super) fn prepares_alike(&self, settings: &TreeSettings) -> bool {
         let mut copy = TreeCopy::of(self);
         copy.go_on(self, &mut { usize::MAX });
-        let Ok(mut prepared) = copy.prepare(settings.clone()) else {
+        let Ok(mut prepared) = copy.prepare(Box::new(settings.clone())) else {
             return true;
         };
         let expected = self.check_refresh(settings);

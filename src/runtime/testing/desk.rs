@@ -157,7 +157,7 @@ impl Desk {
         settings: TreeSettings,
         labels: Vec<PartitionSpec>,
     ) -> DeskAnswer<Result<(), RefreshError>> {
-        let mut refresh = LabelRefresh::of(settings, labels);
+        let mut refresh = LabelRefresh::of(Box::new(settings), labels);
         self.send_in_parts(move |engine, budget| refresh.go_on(engine, budget))
     }
 
