@@ -97,7 +97,7 @@ fn engine(sizes: i64) -> Sequential {
     let live = engine.ledger().live_containers(app).count();
     assert_eq!(i64::try_from(live), Ok(CONTAINERS));
     // Some of the same application stay outstanding, and one is reserved.
-    let large = ResourceVector::of(&[1_200_000, 1]);
+    let large = ResourceVector::of(&[1_050_000, 1]);
     let call = AskCall::asking(vec![ask(5000, large, ""), ask(5001, size(), "")]);
     engine.ask(LONG, &call).unwrap();
     engine.schedule_node(&name(0));
