@@ -137,8 +137,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (options, token) = args.options()?;
     let serving = Serving::listen(&options).map_err(refused)?;
     let machines = args.machines.listen(&options).map_err(refused)?;
-    let debug = args.debug_address.map(DebugServing::listen).transpose();
-    let debug = debug.map_err(refused)?;
+    let debug = args.debug()?;
     if let Some(address) = &args.store {
         let interfaces = Interfaces {
             serving,
@@ -267,6 +266,12 @@ fn end_recovery(durable: &Durable) -> Result<()> {
 }
 
 impl Args {
+    /// The address for developers, if one is given.
+    fn debug(&self) -> Result<Option<DebugServing>> {
+        let debug = self.debug_address.map(DebugServing::listen).transpose();
+        debug.map_err(refused)
+    }
+
     fn mode(&self) -> Mode {
         let threads = usize::from(self.threads);
         match self.mode.unwrap_or(ModeKind::Global) {

@@ -126,12 +126,9 @@ pub(crate) fn charge_user_each<const N: usize>(
     let record = &mut state.users[user];
     let active = record.active;
     let part = &mut record.parts[partition];
-    let (before, mut count) = (
-        part.used.narrow::<N>(),
-        prepared.map_or(0, PreparedUse::count),
-    );
-    let prepared_sum = prepared.map_or(ResourceVector::NONE, PreparedUse::sum);
-    let mut used = before + prepared_sum.narrow::<N>();
+    let before = part.used.narrow::<N>();
+    let mut count = prepared.map_or(0, PreparedUse::count);
+    let mut used = before + prepared.map_or(ResourceVector::NONE, |all| all.sum().narrow());
     let mut own = prepared.map_or(part.usage_ratio, PreparedUse::ratio);
     with_calculator!(state.calculator, calculator => for size in sizes {
         used += size;

@@ -342,6 +342,20 @@ impl RoundUnderWay {
 }
 
 impl Sequential {
+    /// As [`Self::move_app`], for a move that may be prepared.
+    pub(super) fn move_prepared(
+        &mut self,
+        app: ApplicationId,
+        queue: &str,
+        preparation: &MovePreparation,
+    ) -> Result<(), AppError> {
+        self.note_change();
+        let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
+        let result = self.ledger.move_prepared(slot, queue, preparation);
+        self.follow_up();
+        result
+    }
+
     /// Goes on preparing a move, with as many containers as the budget has; whether it is prepared as far as it will be.
     fn prepare_move(
         &self,

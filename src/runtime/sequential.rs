@@ -444,20 +444,6 @@ impl Sequential {
         self.move_prepared(app, queue, &MovePreparation::default())
     }
 
-    /// The same for a move that may be prepared.
-    pub(super) fn move_prepared(
-        &mut self,
-        app: ApplicationId,
-        queue: &str,
-        preparation: &MovePreparation,
-    ) -> Result<(), AppError> {
-        self.note_change();
-        let slot = self.ledger.app(app).ok_or(AppError::Unknown(app))?;
-        let result = self.ledger.move_prepared(slot, queue, preparation);
-        self.follow_up();
-        result
-    }
-
     /// Whether a new configuration could be taken over.
     ///
     /// # Errors

@@ -243,7 +243,9 @@ impl Both {
             return Some(false);
         }
         assert_eq!(StateView::of(self.desk.ledger()), before);
-        let again = copy(&self.desk).prepare(Box::new(settings.clone())).unwrap();
+        let again = copy(&self.desk)
+            .prepare(Box::new(settings.clone()))
+            .unwrap();
         let refreshed = alone(&mut self.desk, |desk| desk.install(again));
         assert_eq!(refreshed, Some(expected));
         Some(true)

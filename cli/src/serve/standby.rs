@@ -122,16 +122,11 @@ pub(super) async fn serve(
     store: Arc<dyn Store>,
     of: Interfaces,
 ) -> Result<()> {
-    let Interfaces {
-        serving,
-        machines,
-        options,
-    } = of;
-    args.report(&serving, machines.as_ref(), None);
-    let (who, stop) = (args.network.advertised(&serving), serving.stopper());
+    args.report(&of.serving, of.machines.as_ref(), None);
+    let (who, stop) = (args.network.advertised(&of.serving), of.serving.stopper());
     let page = StandbyPage::default();
     let switch = Switch::new(page.router());
-    let served = tokio::spawn(serving.run(switch.router()));
+    let served = tokio::spawn(of.serving.run(switch.router()));
     let signalled = signalled().context("signals cannot be awaited")?;
     tokio::pin!(signalled);
     let led = lead_or_end(store, (who, args.keeping().lease), page, &mut signalled).await?;
@@ -142,13 +137,13 @@ pub(super) async fn serve(
     let durable = start(args, setup, lead).await?;
     let rm = Arc::clone(&durable.rm);
     let _background = Background::start(Arc::clone(&rm)).context("a thread cannot be started")?;
-    let daemon = Daemon::new(Arc::clone(&rm), &options).keeping(&durable);
+    let daemon = Daemon::new(Arc::clone(&rm), &of.options).keeping(&durable);
     let _waits = daemon
         .follow_waits()
         .context("a thread cannot be started")?;
     switch.set(daemon.router());
     tracing::info!("this server leads");
-    let machines_end = serve_machines(machines, rm);
+    let machines_end = serve_machines(of.machines, rm);
     tokio::select! {
         () = &mut signalled => {}
         why = lost(&durable) => bail!("{why}: this server ends, so that another one leads"),

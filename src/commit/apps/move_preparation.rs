@@ -33,20 +33,20 @@ const FEW: usize = 512;
 #[derive(Debug, Default)]
 pub struct MovePreparation {
     begun: u32,
-    under_way: Option<UnderWay>,
+    under_way: Option<MoveUnderWay>,
 }
 
 /// A preparation that has begun.
 #[derive(Debug)]
-struct UnderWay {
-    stamp: Stamp,
-    step: Step,
+struct MoveUnderWay {
+    stamp: MoveStamp,
+    step: MoveStep,
     charges: Vec<PreparedMove>,
 }
 
-/// Whose containers they are, and what tells that one of them changed.
+/// Whose containers they are, and what shows that one of them changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct MoveStamp {
     app: AppSlot,
     generation: u32,
     from: QueueSlot,
@@ -59,7 +59,7 @@ struct Stamp {
 
 /// How far a preparation is. `next`: a place of the list of live containers.
 #[derive(Debug)]
-enum Step {
+enum MoveStep {
     Count { next: usize, sizes: Sizes },
     Order(usize, PartedOrder<ContainerSlot>),
     ChargeListed { next: usize, count: usize },
@@ -77,8 +77,8 @@ struct Sizes {
 
 impl MovePreparation {
     /// Begins with another application than the one before.
-    fn forget_other(&mut self, stamp: &Stamp) {
-        let other = |known: &UnderWay| !known.stamp.is_of_app(stamp);
+    fn forget_other(&mut self, stamp: &MoveStamp) {
+        let other = |known: &MoveUnderWay| !known.stamp.is_of_app(stamp);
         if self.under_way.as_ref().is_some_and(other) {
             *self = Self::default();
         }
@@ -91,8 +91,8 @@ impl MovePreparation {
         (app, to): (AppSlot, QueueSlot),
     ) -> Option<&[PreparedMove]> {
         let under_way = self.under_way.as_ref()?;
-        let done = matches!(under_way.step, Step::Done);
-        let holds = done && under_way.holds(ledger, &Stamp::of(ledger, app, to));
+        let done = matches!(under_way.step, MoveStep::Done);
+        let holds = done && under_way.holds(ledger, &MoveStamp::of(ledger, app, to));
         holds.then_some(under_way.charges.as_slice())
     }
 }
@@ -113,7 +113,7 @@ impl Ledger {
         let Some(to) = to else {
             return true;
         };
-        let stamp = Stamp::of(self, app, to);
+        let stamp = MoveStamp::of(self, app, to);
         preparation.forget_other(&stamp);
         let places = self.containers.live_list(app).places();
         if preparation.begun == 0 && places <= (*budget).max(FEW) {
@@ -125,14 +125,14 @@ impl Ledger {
             None if preparation.begun == MOST_BEGUN => return true,
             None => {
                 preparation.begun += 1;
-                UnderWay::of(stamp)
+                MoveUnderWay::of(stamp)
             }
         };
         let under_way = preparation.under_way.insert(under_way);
-        while *budget > 0 && !matches!(under_way.step, Step::Done) {
+        while *budget > 0 && !matches!(under_way.step, MoveStep::Done) {
             under_way.go_on(self, budget);
         }
-        matches!(under_way.step, Step::Done)
+        matches!(under_way.step, MoveStep::Done)
     }
 
     /// Whether prepared charges are those of the live containers as they are, worked out in one piece.
@@ -141,7 +141,7 @@ impl Ledger {
         (app, to): (AppSlot, QueueSlot),
         prepared: &[PreparedMove],
     ) -> bool {
-        let mut whole = UnderWay::of(Stamp::of(self, app, to));
+        let mut whole = MoveUnderWay::of(MoveStamp::of(self, app, to));
         for run in self.containers.live_charges_of(&self.state, app) {
             for _ in 0..run.count {
                 whole.charge(self, (run.partition, &run.size), 0);
@@ -152,7 +152,7 @@ impl Ledger {
     }
 }
 
-impl Stamp {
+impl MoveStamp {
     fn of(ledger: &Ledger, app: AppSlot, to: QueueSlot) -> Self {
         let row = &ledger.state.apps[app];
         Self {
@@ -195,18 +195,18 @@ impl Stamp {
     }
 }
 
-impl UnderWay {
-    fn of(stamp: Stamp) -> Self {
+impl MoveUnderWay {
+    fn of(stamp: MoveStamp) -> Self {
         let sizes = Sizes::default();
         Self {
             stamp,
-            step: Step::Count { next: 0, sizes },
+            step: MoveStep::Count { next: 0, sizes },
             charges: Vec::new(),
         }
     }
 
     /// Whether nothing changed that it depends on; `stamp`: as it is now.
-    fn holds(&self, ledger: &Ledger, stamp: &Stamp) -> bool {
+    fn holds(&self, ledger: &Ledger, stamp: &MoveStamp) -> bool {
         let holds = |charges: &PreparedUse, leaf| {
             let user = stamp.user(ledger, leaf, charges.partition());
             charges.is_for(&ledger.state, user)
@@ -221,8 +221,8 @@ impl UnderWay {
     /// Goes on with its step, and to the next one where it ends.
     fn go_on(&mut self, ledger: &Ledger, budget: &mut usize) {
         let list = ledger.containers.live_list(self.stamp.app);
-        self.step = match std::mem::replace(&mut self.step, Step::Done) {
-            Step::Count {
+        self.step = match std::mem::replace(&mut self.step, MoveStep::Done) {
+            MoveStep::Count {
                 mut next,
                 mut sizes,
             } => {
@@ -231,28 +231,30 @@ impl UnderWay {
                 }
                 sizes.after(next, list.places())
             }
-            Step::Order(mut next, mut order) => {
+            MoveStep::Order(mut next, mut order) => {
                 for slot in part(list, &mut next, budget) {
                     order.add(container_hash(ledger.container(slot).id), slot);
                 }
                 if next < list.places() {
-                    Step::Order(next, order)
+                    MoveStep::Order(next, order)
                 } else {
-                    Step::ChargeOrdered(order, next)
+                    MoveStep::ChargeOrdered(order, next)
                 }
             }
-            Step::ChargeListed { mut next, count } => {
+            MoveStep::ChargeListed { mut next, count } => {
                 for slot in part(list, &mut next, budget) {
                     self.charge_container(ledger, slot, count);
                 }
                 if next < list.places() {
-                    Step::ChargeListed { next, count }
+                    MoveStep::ChargeListed { next, count }
                 } else {
-                    Step::Done
+                    MoveStep::Done
                 }
             }
-            Step::ChargeOrdered(order, count) => self.charge_range(ledger, order, count, budget),
-            Step::Done => Step::Done,
+            MoveStep::ChargeOrdered(order, count) => {
+                self.charge_range(ledger, order, count, budget)
+            }
+            MoveStep::Done => MoveStep::Done,
         };
     }
 
@@ -263,16 +265,16 @@ impl UnderWay {
         mut order: PartedOrder<ContainerSlot>,
         count: usize,
         budget: &mut usize,
-    ) -> Step {
+    ) -> MoveStep {
         let Some(slots) = order.take() else {
-            return Step::Done;
+            return MoveStep::Done;
         };
         *budget = budget.saturating_sub(1);
         for slot in slots {
             *budget = budget.saturating_sub(1);
             self.charge_container(ledger, slot, count);
         }
-        Step::ChargeOrdered(order, count)
+        MoveStep::ChargeOrdered(order, count)
     }
 
     fn charge_container(&mut self, ledger: &Ledger, slot: ContainerSlot, count: usize) {
@@ -307,14 +309,14 @@ impl Sizes {
     }
 
     /// The step after a part that ended in front of a place of so many.
-    fn after(self, next: usize, places: usize) -> Step {
+    fn after(self, next: usize, places: usize) -> MoveStep {
         if next < places {
-            Step::Count { next, sizes: self }
+            MoveStep::Count { next, sizes: self }
         } else if self.differ {
-            Step::Order(0, PartedOrder::of(self.count))
+            MoveStep::Order(0, PartedOrder::of(self.count))
         } else {
             let count = self.count;
-            Step::ChargeListed { next: 0, count }
+            MoveStep::ChargeListed { next: 0, count }
         }
     }
 }

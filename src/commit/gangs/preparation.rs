@@ -26,12 +26,12 @@ const FEW: usize = 512;
 #[derive(Debug, Default)]
 pub struct GangPreparation {
     begun: u32,
-    under_way: Option<UnderWay>,
+    under_way: Option<SitesUnderWay>,
 }
 
 /// What was found so far.
 #[derive(Debug)]
-struct UnderWay {
+struct SitesUnderWay {
     gang: WaitingGang,
     sites: GangSites,
     /// The position of the next node in the list of the partition.
@@ -80,7 +80,7 @@ impl Ledger {
         ask: &GangAsk,
         preparation: &mut GangPreparation,
         budget: usize,
-    ) -> Option<UnderWay> {
+    ) -> Option<SitesUnderWay> {
         let gang = self.gang_of(app, ask).ok()??;
         let nodes = self.state.partitions[gang.partition].nodes.len();
         if nodes <= FEW.max(budget) || preparation.begun == MOST_BEGUN {
@@ -92,7 +92,7 @@ impl Ledger {
         }
         preparation.begun += 1;
         let sites = GangSites::begin(&self.state, &gang, self.gangs.written.len());
-        Some(UnderWay {
+        Some(SitesUnderWay {
             gang,
             sites,
             next: 0,
@@ -101,7 +101,7 @@ impl Ledger {
     }
 }
 
-impl UnderWay {
+impl SitesUnderWay {
     fn go_on(&mut self, state: &State, budget: &mut usize) {
         let nodes = &state.partitions[self.gang.partition].nodes;
         let left = nodes.get(self.next..).unwrap_or_default();

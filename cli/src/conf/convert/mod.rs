@@ -110,6 +110,14 @@ struct Converted {
     stops: Vec<Stop>,
 }
 
+impl Args {
+    /// The properties of the yarn-site.xml that is given.
+    fn site_properties(&self) -> Result<BTreeMap<String, String>> {
+        let site = self.site.as_deref().map(site_properties).transpose()?;
+        Ok(site.unwrap_or_default())
+    }
+}
+
 const PREFIX: &str = "yarn.scheduler.capacity.";
 
 impl Converted {
@@ -169,8 +177,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let text = read(&args.file)?;
     let shown = args.file.display().to_string();
     let from = args.from.unwrap_or_else(|| by_ending(&args.file));
-    let site = args.site.as_deref().map(site_properties).transpose()?;
-    let site = site.unwrap_or_default();
+    let site = args.site_properties()?;
     let converted = match from {
         OtherScheduler::Fair => fair::convert(&text, &shown, &site, args.percentages)?,
         OtherScheduler::Yunikorn => yunikorn::convert(&text, &shown)?,
@@ -179,14 +186,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     if args.json {
         put(&format!("{:#}\n", converted.to_json(&report)));
     } else if args.out.is_none() {
-        put(&document(&converted.scheduler));
-        if !converted.site.is_empty() {
-            let names: Vec<&str> = converted.site.keys().map(String::as_str).collect();
-            let names = names.join(", ");
-            note(format_args!(
-                "--out also writes a yarn-site.xml with {names}"
-            ));
-        }
+        show(&converted);
     }
     if let Some(folder) = &args.out {
         write(folder, &converted, &report, args)?;
@@ -201,9 +201,21 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         ));
         return Ok(ExitCode::from(PROBLEM));
     }
-    match converted.stops.iter().any(|stop| stop.file) {
-        true => Ok(ExitCode::from(PROBLEM)),
-        false => Ok(ExitCode::SUCCESS),
+    Ok(match converted.stops.iter().any(|stop| stop.file) {
+        true => ExitCode::from(PROBLEM),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+/// Prints the result, and says what is not printed.
+fn show(converted: &Converted) {
+    put(&document(&converted.scheduler));
+    if !converted.site.is_empty() {
+        let names: Vec<&str> = converted.site.keys().map(String::as_str).collect();
+        let names = names.join(", ");
+        note(format_args!(
+            "--out also writes a yarn-site.xml with {names}"
+        ));
     }
 }
 
