@@ -1,5 +1,6 @@
 //! The data of all charts of a report, from the files of its runs.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -141,17 +142,12 @@ fn run(path: &Path, whole: &Value) -> Result<(Run, PerSecond)> {
     let mut changes_ms: Vec<u64> = jobs.iter().map(|job| job.submitted_ms).collect();
     changes_ms.extend(decisions.times_ms());
     let (repeated, not_repeated) = played_again(path, &changes_ms);
-    let folder = path
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
+    let folder = path.file_name().map(|name| name.to_string_lossy());
     let counts = PerSecond::of(&decisions, &jobs);
-    let settings = &whole["settings"];
     let run = Run {
-        name: name.or(folder).unwrap_or_default(),
+        name: name.or(folder.map(Cow::into_owned)).unwrap_or_default(),
         threads: result["threads"].as_u64().unwrap_or(1),
-        node_count: settings["node_count"]
-            .as_u64()
-            .or_else(|| described(&settings["nodes"])),
+        node_count: node_count(&whole["settings"]),
         figures,
         latency: curve(&intervals),
         phases: totals(&intervals),
@@ -172,6 +168,12 @@ fn played_again(path: &Path, changes_ms: &[u64]) -> (Option<Repeated>, Option<St
         Ok(repeated) => (Some(repeated), None),
         Err(error) => (None, Some(format!("{error:#}"))),
     }
+}
+
+/// The nodes of a run; nothing when an older one read them from a file.
+fn node_count(settings: &Value) -> Option<u64> {
+    let count = settings["node_count"].as_u64();
+    count.or_else(|| described(&settings["nodes"]))
 }
 
 /// The number of nodes of `100x64GiB,32vcores`; nothing when a file lists them.
