@@ -101,7 +101,8 @@ impl Stops {
                 "reservation" if parent => "only queues without queues below them are reservable",
                 _ => continue,
             };
-            self.refuse(one, format!("{} of {path}", one.tag_name().name()), why);
+            let shown = format!("{} {}", one.tag_name().name(), text(one));
+            self.refuse(one, format!("{} of {path}", shown.trim_end()), why);
         }
         let own = own_policy(node).unwrap_or_else(|| default.to_owned());
         if let Some(why) = left_out(&own, above, parent) {
