@@ -140,7 +140,10 @@ fn one_application_with_many_containers() {
 /// Nobody sees any of a move before its last part.
 #[test]
 fn a_move_that_is_refused() {
-    let mut desk = Desk::of(engine(59));
+    let mut engine_before = engine(59);
+    // A fetch computes the limit of a user, which the state shows.
+    engine_before.ask(FETCHES, &AskCall::default()).unwrap();
+    let mut desk = Desk::of(engine_before);
     let before = StateView::of(desk.ledger());
     let code = |refused: Result<(), AppError>| refused.map_err(|error| error.code());
     for queue in ["root.z", "root", ""] {

@@ -261,6 +261,8 @@ fn refreshes_wrongly() -> bool {
         ("root.a.accessible-node-labels.gpu.capacity", "100"),
         ("root.queues", "a,b"),
         ("root.b.capacity", "0"),
+        // By the share of the cluster it would be none.
+        ("root.b.maximum-applications", "10"),
     ]);
     let label = PartitionSpec {
         name: "gpu".to_owned(),
