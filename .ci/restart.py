@@ -38,7 +38,8 @@ class Server:
     def start(self):
         self.begun_s = time.time()
         self.process = subprocess.Popen(self.args, stdout=subprocess.PIPE, stderr=self.log)
-        self.process.stdout.readline()
+        if not self.process.stdout.readline():
+            sys.exit(f"restart: {self.args[0]} does not start: is it built with the feature grpc?")
         return time.time() - self.begun_s
 
     def kill(self):
