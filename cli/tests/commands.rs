@@ -131,7 +131,10 @@ fn each_result_file_says_what_made_it() {
     ]);
     let captured = json(&printed(&args));
     let whole = json(&fs::read_to_string(out.join("compare.json")).unwrap());
-    assert_eq!(captured, whole);
+    let mut shown = whole.clone();
+    let version = shown.as_object_mut().unwrap().remove("format_version");
+    assert_eq!(version, Some(1.into()), "the folder has a version");
+    assert_eq!(captured, shown);
     assert_eq!(whole["runs"].as_array().unwrap().len(), 3);
     for (run, threads) in [("heartbeat-1", 1), ("global-1", 1), ("global-2", 2)] {
         for name in [

@@ -8,7 +8,7 @@ use crate::commit::{AskError, Ledger, SubmitError, WaitingGang};
 use crate::config::AdmissionRefusal;
 use crate::explain::{
     self, Evidence, Explanation, Finding, GangOfApp, KeyOnNode, Reason, UnderWay, WaitExplainer,
-    Waiting, amounts,
+    Waiting, amounts, amounts_beside,
 };
 use crate::id::{AppSlot, ApplicationId, NodeName, NodeSlot};
 use crate::runtime::Threaded;
@@ -294,7 +294,7 @@ pub fn refused_call(error: &AskError, types: &[Arc<str>]) -> Finding {
             let detail = format!(
                 "one container of {} is above the largest allocation of {}, by setting and largest node",
                 amounts(&size, types),
-                amounts(&largest, types)
+                amounts_beside(&largest, &size, types)
             );
             let shown = Evidence {
                 dimension: types.get(index).map(Arc::clone),

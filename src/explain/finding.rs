@@ -68,8 +68,15 @@ pub struct Waiting {
 /// Amounts with the names of their types, those of nothing left out.
 #[must_use]
 pub fn amounts(of: &ResourceVector, types: &[Arc<str>]) -> String {
+    amounts_beside(of, of, types)
+}
+
+/// The same with a 0 for each type of which something else has some: a limit of none beside an ask.
+#[must_use]
+pub fn amounts_beside(of: &ResourceVector, beside: &ResourceVector, types: &[Arc<str>]) -> String {
     let shown = |(index, name): (usize, &Arc<str>)| {
-        (of[index] != 0).then(|| format!("{name} {}", of[index]))
+        let any = of[index] != 0 || beside[index] != 0;
+        any.then(|| format!("{name} {}", of[index]))
     };
     let parts: Vec<String> = types.iter().enumerate().filter_map(shown).collect();
     if parts.is_empty() {
@@ -88,5 +95,10 @@ mod tests {
         let size = ResourceVector::of(&[1024, 0, 2]);
         assert_eq!(amounts(&size, &types), "memory-mb 1024, gpu 2");
         assert_eq!(amounts(&ResourceVector::NONE, &types), "nothing");
+        let limit = ResourceVector::of(&[4096, 0, 0]);
+        assert_eq!(
+            amounts_beside(&limit, &size, &types),
+            "memory-mb 4096, gpu 0"
+        );
     }
 }

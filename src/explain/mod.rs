@@ -24,7 +24,7 @@ mod waiting;
 
 pub use application::{Explanation, explain};
 pub use evidence::Evidence;
-pub use finding::{Finding, Waiting, amounts};
+pub use finding::{Finding, Waiting, amounts, amounts_beside};
 pub use gang::GangOfApp;
 pub use holders::Holder;
 pub use key::KeyExplanation;

@@ -1,7 +1,7 @@
 //! Limits that stop an application: for masters, of queues, of users.
 
 use super::evidence::Evidence;
-use super::finding::{Finding, amounts};
+use super::finding::{Finding, amounts, amounts_beside};
 use super::holders::{HolderScope, Holders};
 use super::reason::Reason;
 use crate::id::{AppSlot, PartitionId, QueueSlot};
@@ -292,7 +292,7 @@ fn at_maximum(
     let detail = format!(
         "{path} uses {} of at most {}; one container needs {}",
         amounts(&part.used.get(), types),
-        amounts(&part.limit.get(), types),
+        amounts_beside(&part.limit.get(), size, types),
         amounts(size, types)
     );
     let setting = maximum_setting(state, partition);

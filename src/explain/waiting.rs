@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::evidence::Evidence;
-use super::finding::{Finding, Waiting, amounts};
+use super::finding::{Finding, Waiting, amounts, amounts_beside};
 use super::gang::{self, GangOfApp};
 use super::holders::{HolderScope, Holders};
 use super::key::KeyExplanation;
@@ -283,7 +283,7 @@ impl<'a> WaitExplainer<'a> {
             let detail = format!(
                 "one container needs {}; the largest node offers {}",
                 amounts(size, types),
-                amounts(&offer.largest, types)
+                amounts_beside(&offer.largest, size, types)
             );
             let shown = (&offer.largest, &ResourceVector::NONE, size);
             let found = Finding::new(Reason::LargerThanAnyNode, detail);
@@ -431,8 +431,8 @@ fn room(offer: &Offer, size: &ResourceVector, fits: bool, types: &[Arc<str>]) ->
     let most_free = offer.most_free.component_max(&ResourceVector::NONE);
     format!(
         "one container needs {asked}; all nodes together have{only} {} free, one node at most {}",
-        amounts(&offer.free, types),
-        amounts(&most_free, types)
+        amounts_beside(&offer.free, size, types),
+        amounts_beside(&most_free, size, types)
     )
 }
 

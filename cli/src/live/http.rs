@@ -11,7 +11,7 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, IF_MATCH};
 use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -49,6 +49,15 @@ pub(super) struct Client {
     runtime: tokio::runtime::Runtime,
 }
 
+/// Files of an encrypted connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Encryption<'a> {
+    /// Certificates that the server's must come from.
+    pub(super) ca: Option<&'a Path>,
+    /// Certificate and key of the client.
+    pub(super) own: Option<(&'a Path, &'a Path)>,
+}
+
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Client");
@@ -60,7 +69,7 @@ impl std::fmt::Debug for Client {
 
 impl Client {
     /// A client of the server at an address.
-    pub(super) fn new(address: &str, token: Option<String>, ca: Option<&Path>) -> Result<Self> {
+    pub(super) fn new(address: &str, token: Option<String>, files: Encryption<'_>) -> Result<Self> {
         let shown = address.escape_debug();
         let uri: Uri = address
             .parse()
@@ -74,12 +83,15 @@ impl Client {
                 "{shown}: an address of a server is http://HOST:PORT, and a path where a proxy adds one"
             );
         }
-        let tls = match (encrypted, ca) {
-            (true, Some(ca)) => Some(connector(ca)?),
+        let tls = match (encrypted, files.ca) {
+            (true, Some(ca)) => Some(connector(ca, files.own)?),
             (true, None) => {
                 bail!("{shown}: --ca names the certificates that the server's must come from")
             }
             (false, Some(_)) => bail!("--ca goes with an address that begins with https"),
+            (false, None) if files.own.is_some() => {
+                bail!("--cert goes with an address that begins with https")
+            }
             (false, None) => None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -213,8 +225,8 @@ impl Client {
     }
 }
 
-/// A connector that trusts the certificates of a file alone.
-fn connector(ca: &Path) -> Result<TlsConnector> {
+/// A connector that trusts the certificates of a file alone, and shows a certificate where there is one.
+fn connector(ca: &Path, own: Option<(&Path, &Path)>) -> Result<TlsConnector> {
     let shown = || ca.display().to_string();
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(ca).with_context(shown)? {
@@ -230,6 +242,21 @@ fn connector(ca: &Path) -> Result<TlsConnector> {
     let config =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.context("TLS")?;
-    let config = config.with_root_certificates(roots).with_no_client_auth();
+    let config = config.with_root_certificates(roots);
+    let config = match own {
+        None => config.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let shown = || certificate.display().to_string();
+            let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(certificate)
+                .with_context(shown)?
+                .collect();
+            let key =
+                PrivateKeyDer::from_pem_file(key).with_context(|| key.display().to_string())?;
+            let chain = chain.with_context(shown)?;
+            config
+                .with_client_auth_cert(chain, key)
+                .with_context(shown)?
+        }
+    };
     Ok(TlsConnector::from(Arc::new(config)))
 }

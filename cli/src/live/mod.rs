@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::output::Problem;
 use answers::{AppsAnswer, WhyAnswer};
-use http::{Call, Client};
+use http::{Call, Client, Encryption};
 pub(crate) use hyper::Method;
 use node_checks::WhyNotAnswer;
 
@@ -41,14 +41,29 @@ pub(crate) struct ServerArgs {
     /// Certificates that the server's must come from, in PEM form; for an address that begins with https.
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
+    /// Certificate of the client, in PEM form, where the server demands one.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Its key, in PEM form.
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
 }
 
 impl ServerArgs {
+    /// The files of an encrypted connection.
+    fn encryption(&self) -> Encryption<'_> {
+        Encryption {
+            ca: self.ca.as_deref(),
+            own: self.cert.as_deref().zip(self.key.as_deref()),
+        }
+    }
+
     /// Refuses them beside what is no server.
     pub(crate) fn refuse(&self) -> Result<()> {
-        if self.token.is_some() || self.user.is_some() || self.ca.is_some() {
+        let files = [&self.token, &self.ca, &self.cert, &self.key];
+        if self.user.is_some() || files.iter().any(|file| file.is_some()) {
             bail!(
-                "--token, --user and --ca go with the address of a server, such as http://127.0.0.1:8088"
+                "--token, --user, --ca, --cert and --key go with the address of a server, such as http://127.0.0.1:8088"
             );
         }
         Ok(())
@@ -64,10 +79,12 @@ impl fmt::Display for ServerArgs {
         if let Some(user) = &self.user {
             write!(f, " --user {user}")?;
         }
-        match &self.ca {
-            Some(ca) => write!(f, " --ca {}", ca.display()),
-            None => Ok(()),
+        for (name, file) in [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)] {
+            if let Some(file) = file {
+                write!(f, " --{name} {}", file.display())?;
+            }
         }
+        Ok(())
     }
 }
 
@@ -105,7 +122,7 @@ impl LiveServer {
             Ok(text)
         });
         Ok(Self {
-            client: Client::new(address, token.transpose()?, args.ca.as_deref())?,
+            client: Client::new(address, token.transpose()?, args.encryption())?,
             user: args.user.clone(),
         })
     }

@@ -142,7 +142,7 @@ mod calling {
     use serde_json::Value;
 
     use super::*;
-    use crate::output::{PROBLEM, line};
+    use crate::output::{PROBLEM, line, note};
 
     /// Runs `capsched node-agent`.
     pub(crate) fn agents(args: &AgentArgs) -> Result<ExitCode> {
@@ -231,6 +231,9 @@ mod calling {
             let counts = all.as_object().into_iter().flatten();
             for (name, count) in counts.filter(|(_, value)| value.is_u64()) {
                 line(format_args!("{name}: {count}"));
+            }
+            if let Some(why) = all["first_failure"].as_str() {
+                note(format_args!("The first failure: {}", why.escape_debug()));
             }
         }
     }

@@ -5,6 +5,44 @@ use crate::live::{document, typed};
 use crate::server::Server;
 
 #[test]
+fn the_terminal_shows_a_certificate_where_the_server_demands_one() {
+    let own = Authority::new();
+    let (server, client) = (own.give("server"), own.give("client"));
+    let path = |path: &std::path::Path| path.to_str().unwrap().to_owned();
+    let ca = path(&own.ca());
+    let (certificate, key) = (path(&server.certificates), path(&server.key));
+    let demands = [
+        "--tls-cert",
+        &certificate,
+        "--tls-key",
+        &key,
+        "--tls-client-ca",
+        &ca,
+    ];
+    let server = Server::start(&demands);
+    let url = format!("https://{}", server.address());
+    let (certificate, key) = (path(&client.certificates), path(&client.key));
+    let shown = [
+        "why",
+        &url,
+        "--ca",
+        &ca,
+        "--cert",
+        &certificate,
+        "--key",
+        &key,
+    ];
+    assert!(document(&shown)["pending"].is_u64());
+    let (code, _, err) = typed(&["why", &url, "--ca", &ca]);
+    assert!(code == 2 && err.contains(&url), "{err}");
+    let (code, _, err) = typed(&["why", &url, "--ca", &ca, "--cert", &key, "--key", &key]);
+    assert!(code != 0 && err.contains(&key), "{err}");
+    let plain = url.replace("https", "http");
+    let (code, _, err) = typed(&["why", &plain, "--cert", &certificate, "--key", &key]);
+    assert!(code == 2 && err.contains("--cert"), "{err}");
+}
+
+#[test]
 fn the_terminal_looks_at_a_server_over_https() {
     let (own, foreign) = (Authority::new(), Authority::new());
     let files = own.give("server");

@@ -18,6 +18,28 @@ fn json(out: &Path, rest: &[&str]) -> Value {
 }
 
 #[test]
+fn a_limit_of_none_is_said_where_something_of_it_is_asked() {
+    let folder = folder("why-no-gpu");
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/traces/native/sample.jsonl");
+    let out = folder.join("out");
+    let args = ["replay", trace.to_str().unwrap(), "--allow-unfinished"];
+    let nodes = ["--nodes", "4x16GiB,8vcores", "--out", out.to_str().unwrap()];
+    let (code, _, err) = run(&[&args[..], &nodes].concat());
+    assert_eq!(code, 0, "{err}");
+    let found = json(&out, &["train-1"]);
+    let refused = found["refused"][0]["why"]["detail"].as_str().unwrap();
+    assert!(
+        refused.contains("of memory-mb 16384, vcores 8, gpu-milli 0, by"),
+        "{found}"
+    );
+    let (_, text, _) = why(&out, &["train-1"]);
+    assert!(
+        text.contains("ask for at most gpu-milli 0 in one"),
+        "{text}"
+    );
+}
+
+#[test]
 fn an_application_that_waits_has_a_reason_with_figures_and_the_line_of_the_setting() {
     let (out, _) = recorded("why-now");
     let found = json(&out, &["second", "--at", "10s"]);

@@ -78,4 +78,7 @@ async fn with_mutual_tls_a_client_shows_a_certificate_of_the_authority() {
     assert!(!reaches(&client(&running, &own.ca(), None)).await);
     let foreign = client(&running, &own.ca(), Some(other.give("node")));
     assert!(!reaches(&foreign).await);
+    let stranger = client(&running, &own.ca(), None);
+    let refused = load().run(&stranger).await.unwrap_err();
+    assert!(refused.contains(&stranger.address), "{refused}");
 }

@@ -66,6 +66,23 @@ async fn simulated_nodes_and_applications_do_their_work() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn simulated_applications_keep_why_the_first_one_was_refused() {
+    let running = Running::start().await;
+    let server = Server::plain(running.address(), "yarn");
+    let elsewhere = ApplicationLoad {
+        queues: vec!["root.nowhere".to_owned()],
+        ..application_load(1, Duration::from_millis(300))
+    };
+    let figures = elsewhere.run(&server).await.unwrap();
+    let why = figures.first_failure.as_deref().unwrap_or_default();
+    assert!(
+        figures.refused > 0 && why.contains("root.nowhere"),
+        "{:?}",
+        figures.to_json()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn cores_are_no_limit_where_memory_alone_counts() {
     let running = Running::start().await;
     let server = Server::plain(running.address(), "yarn");

@@ -4,10 +4,9 @@ use super::{NextStep, SettingsEditor, values_above};
 use crate::api::scheduler::Scheduler as _;
 use crate::api::stepped::Stepped;
 use crate::commit::AskError;
-use crate::explain::{Finding, Reason, amounts};
+use crate::explain::{Finding, Reason};
 use crate::id::ApplicationId;
 use crate::queue::AskCall;
-use crate::resource::ResourceVector;
 
 /// Steps after which a refused call is taken, by trial; what it asks for may wait even so.
 ///
@@ -95,14 +94,12 @@ fn smaller(engine: &Stepped, (app, call): (ApplicationId, &AskCall)) -> Option<(
     };
     let (size, largest) = (bounds.size, bounds.largest);
     let types = &engine.engine().ledger().state().settings.resource_types;
-    let above = |index: usize| {
-        if size[index] > largest[index] {
-            largest[index]
-        } else {
-            0
-        }
-    };
-    let most = amounts(&ResourceVector::build(above), types);
+    let above = types.iter().enumerate();
+    let above = above.filter(|(index, _)| size[*index] > largest[*index]);
+    let most: Vec<String> = above
+        .map(|(index, name)| format!("{name} {}", largest[index]))
+        .collect();
+    let most = most.join(", ");
     let mut call = call.clone();
     let asked = call.asks.iter_mut().map(|ask| &mut ask.size);
     let constrained = call.constrained.iter_mut().map(|ask| &mut ask.size);

@@ -57,6 +57,8 @@ pub struct ApplicationFigures {
     pub refused: u64,
     /// Connections that broke.
     pub reconnections: u64,
+    /// Why a call was refused or a connection broke, at first.
+    pub first_failure: Option<String>,
 }
 
 impl ApplicationFigures {
@@ -72,6 +74,7 @@ impl ApplicationFigures {
             "lost": self.lost,
             "refused": self.refused,
             "reconnections": self.reconnections,
+            "first_failure": self.first_failure,
         })
     }
 }
@@ -86,7 +89,7 @@ impl ApplicationLoad {
     ///
     /// # Errors
     ///
-    /// When the server cannot be reached at the beginning, or refuses the applications.
+    /// When the server cannot be reached at the beginning, or takes no application.
     pub async fn run(&self, server: &Server) -> Result<ApplicationFigures, String> {
         let until = Instant::now() + self.duration;
         let mut channels = Vec::new();
@@ -108,10 +111,17 @@ impl ApplicationLoad {
             lanes.spawn(lane.run());
         }
         while let Some(lane) = lanes.join_next().await {
-            lane.map_err(|error| error.to_string())??;
+            let ended = lane.map_err(|error| error.to_string())?;
+            ended.map_err(|error| format!("{}: {error}", server.address))?;
         }
         let figures = figures.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(figures.clone())
+        match &figures.first_failure {
+            Some(why) if figures.submitted == 0 => Err(format!(
+                "{}: no application could be submitted: {why}",
+                server.address
+            )),
+            _ => Ok(figures.clone()),
+        }
     }
 }
 
@@ -137,11 +147,11 @@ impl Lane {
             match self.one().await {
                 Ok(()) => {}
                 Err(status) if matches!(status.code(), Code::Unavailable | Code::Unknown) => {
-                    self.count(|all| all.reconnections += 1);
+                    self.failed(status.message(), |all| all.reconnections += 1);
                     sleep(Duration::from_millis(200)).await;
                 }
                 Err(status) if status.code() == Code::FailedPrecondition => {
-                    self.count(|all| all.refused += 1);
+                    self.failed(status.message(), |all| all.refused += 1);
                 }
                 Err(status) => return Err(status.message().to_owned()),
             }
@@ -151,6 +161,14 @@ impl Lane {
 
     fn count(&self, in_all: impl FnOnce(&mut ApplicationFigures)) {
         in_all(&mut self.figures.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Counts a failure, and keeps why the first one came.
+    fn failed(&self, why: &str, in_all: impl FnOnce(&mut ApplicationFigures)) {
+        self.count(|all| {
+            in_all(all);
+            all.first_failure.get_or_insert_with(|| why.to_owned());
+        });
     }
 
     fn is_over(&self) -> bool {
@@ -214,7 +232,7 @@ impl Lane {
                 ApplicationState::Killed,
             ];
             if ended.contains(&state.state()) {
-                self.count(|all| all.refused += 1);
+                self.failed(&state.diagnostics, |all| all.refused += 1);
                 return Ok(false);
             }
             if !state.master.is_empty() {
@@ -243,7 +261,6 @@ impl Lane {
             let reply = self.call(&mut master, call).await?;
             self.count(|all| all.calls.record(begun.elapsed()));
             if let Some(refused) = &reply.refused {
-                self.count(|all| all.refused += 1);
                 return Err(Status::failed_precondition(refused.message.clone()));
             }
             let got = reply.allocated.len() as u64;

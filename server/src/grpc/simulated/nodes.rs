@@ -315,9 +315,10 @@ struct Open {
 }
 
 impl Group {
-    /// Runs until the end of the load. A server that is away is waited for.
+    /// Runs until the end of the load. A server that is away is waited for; one that never takes a node is an error.
     async fn run(mut self) -> Result<NodeFigures, String> {
         let mut patience = Duration::from_secs(10);
+        let mut broken = None;
         while Instant::now() < self.until {
             let channel = self.server.connect(patience).await?;
             let credentials = self.server.credentials()?;
@@ -325,12 +326,22 @@ impl Group {
             match self.beat(&mut client).await {
                 Ok(()) => break,
                 Err(status) if is_final(&status) => return Err(status.message().to_owned()),
-                Err(_) => self.figures.reconnections += 1,
+                Err(status) => {
+                    self.figures.reconnections += 1;
+                    broken = Some(status);
+                }
             }
             patience = self.until.saturating_duration_since(Instant::now());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        Ok(self.figures)
+        match broken {
+            Some(status) if self.figures.registrations == 0 => Err(format!(
+                "{}: no node could register: {}",
+                self.server.address,
+                status.message()
+            )),
+            _ => Ok(self.figures),
+        }
     }
 
     /// Heartbeats of all nodes over one stream, spread over the interval.
