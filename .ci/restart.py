@@ -2,10 +2,11 @@
 
 restart.py CAPSCHED [NODES [APPLICATIONS [RESTARTS]]]: 10,000 nodes, 200 applications and 5 restarts unless told
 otherwise. The program is built with the feature `grpc`. The time counts from the start of the process to the first
-container that it places, by the times of its events. Exit code 1: a client failed, such
-as for a container that was given out twice.
+container that it places, by the times of its events. Exit code 1: a client failed, such as for a container that was
+given out twice. Whatever the end, no process that it started stays.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -29,6 +30,7 @@ class Server:
     """A server over a directory, with ports that stay."""
 
     def __init__(self, program, directory):
+        self.process = None
         self.http, self.grpc = free_port(), free_port()
         self.log = open(os.path.join(directory, "log"), "ab")
         self.args = [program, "serve", "--conf", "configs/capacity-scheduler/demo.xml", "--insecure-simple"]
@@ -45,6 +47,10 @@ class Server:
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+
+    def close(self):
+        if self.process:
+            self.kill()
 
     def open(self, path):
         return urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=PATIENCE_S)
@@ -73,6 +79,27 @@ class Server:
         sys.exit("restart: the stream of events ended")
 
 
+@contextlib.contextmanager
+def running(args):
+    """A client, which is killed where it still runs at the end."""
+    client = subprocess.Popen(args, stdout=subprocess.PIPE)
+    try:
+        yield client
+    finally:
+        client.kill()
+        client.wait()
+
+
+def measure(server, nodes, restarts):
+    """The times of each restart until the page answers, the first container is placed, all nodes are back; in s."""
+    for _ in range(restarts):
+        time.sleep(10)
+        server.kill()
+        times = server.start(), server.first_container(), server.await_nodes(nodes)
+        print(" ".join(f"{time_s:.2f}" for time_s in times), file=sys.stderr)
+        yield times
+
+
 def shown(times):
     times = sorted(times)
     return f"least {times[0]:.2f} s, median {times[len(times) // 2]:.2f} s, most {times[-1]:.2f} s"
@@ -80,27 +107,16 @@ def shown(times):
 
 def main(program, nodes=10_000, applications=200, restarts=5):
     nodes, applications, restarts = int(nodes), int(applications), int(restarts)
-    with tempfile.TemporaryDirectory() as directory:
-        server = Server(program, directory)
+    with tempfile.TemporaryDirectory() as directory, contextlib.closing(Server(program, directory)) as server:
         server.start()
-        duration = str(60 + 20 * restarts)
         common = ["--server", f"http://127.0.0.1:{server.grpc}", "--user", "yarn", "--json"]
-        agents = [program, "node-agent", "--simulate", str(nodes), "--duration", duration, *common]
-        agents = subprocess.Popen(agents, stdout=subprocess.PIPE)
-        server.await_nodes(nodes)
-        masters = [program, "app", "--simulate", str(applications), "--queue", "root.prod.serving", *common]
-        masters = subprocess.Popen([*masters, "--duration", duration], stdout=subprocess.PIPE)
-        answers, firsts, alls = [], [], []
-        for _ in range(restarts):
-            time.sleep(10)
-            server.kill()
-            answers.append(server.start())
-            firsts.append(server.first_container())
-            alls.append(server.await_nodes(nodes))
-            print(f"{answers[-1]:.2f} {firsts[-1]:.2f} {alls[-1]:.2f}", file=sys.stderr)
-        figures = agents.communicate()[0].decode() + masters.communicate()[0].decode()
-        server.process.terminate()
-        server.process.wait()
+        common += ["--duration", str(60 + 20 * restarts)]
+        with running([program, "node-agent", "--simulate", str(nodes), *common]) as agents:
+            server.await_nodes(nodes)
+            queue = ["--queue", "root.prod.serving"]
+            with running([program, "app", "--simulate", str(applications), *queue, *common]) as masters:
+                answers, firsts, alls = zip(*measure(server, nodes, restarts))
+                figures = agents.communicate()[0].decode() + masters.communicate()[0].decode()
     print(f"{nodes} nodes, {applications} applications, {restarts} restarts after kill -9; load {os.getloadavg()[0]:.1f}")
     print(f"until the page answers: {shown(answers)}")
     print(f"until the first container is placed: {shown(firsts)}")
