@@ -31,10 +31,6 @@ use crate::output::{Problem, line, note};
 use crate::reference::ReferenceArg;
 use crate::values::{mode, seed};
 
-/// How long nodes have to register again after a start.
-// As yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms.
-const RECOVERY: Duration = Duration::from_secs(10);
-
 /// Run a resource manager: YARN's REST interface, metrics, and a page.
 ///
 /// With --demo it runs over a simulated cluster and needs no file. The address of the page goes to standard output.
@@ -240,10 +236,10 @@ fn durable_failed(failure: DurableFailure, store: &str) -> anyhow::Error {
     }
 }
 
-/// Ends the recovery when nodes have had time to register again.
-fn end_recovery(durable: &Durable) -> Result<()> {
+/// Logs what came back, where changes are kept.
+fn log_recovered(durable: &Durable) {
     if durable.journal().is_none() {
-        return Ok(());
+        return;
     }
     let back = durable.recovered;
     tracing::info!(
@@ -253,16 +249,6 @@ fn end_recovery(durable: &Durable) -> Result<()> {
         nodes = back.nodes,
         "applications came back"
     );
-    let rm = Arc::clone(&durable.rm);
-    let thread = std::thread::Builder::new().name("recovery".to_owned());
-    let thread = thread.spawn(move || {
-        std::thread::sleep(RECOVERY);
-        if let Ok(unclaimed) = rm.finish_recovery() {
-            tracing::info!(unclaimed = unclaimed.len(), "the recovery has ended");
-        }
-    });
-    thread.context("a thread cannot be started")?;
-    Ok(())
 }
 
 impl Args {
@@ -369,7 +355,7 @@ impl Args {
         let who = format!("process {}", std::process::id());
         let durable = Durable::start(setup, store, self.keeping(), &who);
         let durable = durable.map_err(|failure| durable_failed(failure, &self.store_name()))?;
-        end_recovery(&durable)?;
+        log_recovered(&durable);
         Ok((Arc::clone(&durable.rm), Some(Arc::new(durable))))
     }
 

@@ -9,7 +9,7 @@ use capsched_server::daemon::{Background, Daemon, ServeOptions, Serving, Standby
 use capsched_server::rm::{ResourceManager, Setup};
 use capsched_server::store::{Durable, Lead, Standby, Store, StoreError};
 
-use super::{Args, durable_failed, end_recovery};
+use super::{Args, durable_failed, log_recovered};
 use crate::machines::Listening;
 use crate::network::signalled;
 
@@ -76,7 +76,7 @@ async fn start(args: &Args, of_start: Setup, lead: Lead) -> Result<Arc<Durable>>
     let started = move || Durable::start_leading(setup, Some(lead), keeping);
     let durable = tokio::task::spawn_blocking(started).await?;
     let durable = Arc::new(durable.map_err(|failure| durable_failed(failure, &args.store_name()))?);
-    end_recovery(&durable)?;
+    log_recovered(&durable);
     Ok(durable)
 }
 

@@ -91,9 +91,6 @@ impl ResourceManager {
         if setup.host_passes {
             builder = builder.host_passes();
         }
-        if setup.recovering {
-            builder = builder.recovering();
-        }
         let failed = |error: capsched::api::StartError| StartFailure::Engine(error.to_string());
         let engine = builder.start().map_err(failed)?;
         let now_ms = setup.clock.now_ms();

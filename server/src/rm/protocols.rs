@@ -205,18 +205,6 @@ impl ResourceManager {
         live
     }
 
-    /// Ends a recovery: from now on applications and nodes of an earlier run are not taken over. The containers that
-    /// no application claimed, which are to be stopped.
-    ///
-    /// # Errors
-    ///
-    /// Once the engine has shut down.
-    pub fn finish_recovery(&self) -> Result<Vec<ContainerId>, CallError> {
-        let unclaimed = self.engine.finish_recovery();
-        self.pump();
-        unclaimed
-    }
-
     /// What became of proposals so far, by outcome.
     #[must_use]
     pub fn outcomes(&self) -> capsched::metrics::Counts<CommitOutcome> {

@@ -3,7 +3,8 @@
 //! 1. Everything that the journal says of one application is put together, whatever its order.
 //! 2. Labels come first. Then applications that ended are shown as they ended, and the others are given to the engine
 //!    with their attempt and the container of their master.
-//! 3. Nodes are known and count as lost until they register again with what they run.
+//! 3. Nodes are known and count as lost until they register again with what they run. All applications are back by
+//!    then, so that a node stops the containers of others at once.
 //!
 //! The configuration is not taken from the journal: its store has the latest version.
 // As RMAppManager.recover and AbstractYarnScheduler.recoverContainersOnNode.
@@ -37,8 +38,7 @@ pub struct RecoveryCounts {
 }
 
 impl ResourceManager {
-    /// Takes over what a journal has of an earlier run. To be called once, before anything else, on a resource
-    /// manager that was started with `recovering`.
+    /// Takes over what a journal has of an earlier run. To be called once, before anything else.
     ///
     /// Cost: a few calls of the engine for each application that goes on.
     pub fn recover(&self, entries: &[JournalEntry]) -> RecoveryCounts {

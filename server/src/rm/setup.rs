@@ -51,9 +51,6 @@ pub struct Setup {
     /// Start of the cluster in ms since the Unix epoch, which is part of application ids; the present time when
     /// unset.
     pub cluster: Option<u64>,
-    /// Whether applications and nodes of an earlier run are taken over, until
-    /// [`ResourceManager::finish_recovery`](super::ResourceManager::finish_recovery).
-    pub recovering: bool,
 }
 
 impl fmt::Debug for Setup {
@@ -82,7 +79,6 @@ impl Setup {
             groups: Arc::new(BTreeMap::new()),
             clock: Arc::new(SystemClock::new()),
             cluster: None,
-            recovering: false,
         }
     }
 

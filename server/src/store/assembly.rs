@@ -99,7 +99,7 @@ impl From<StoreError> for DurableFailure {
 /// A resource manager with what keeps its changes.
 #[derive(Debug)]
 pub struct Durable {
-    /// The resource manager; it recovers until [`ResourceManager::finish_recovery`].
+    /// The resource manager.
     pub rm: Arc<ResourceManager>,
     /// Its configuration, where that may change.
     pub conf: Option<Arc<MutableConf>>,
@@ -249,7 +249,6 @@ impl Durable {
         if let Some(conf) = &conf {
             setup.scheduler.clone_from(conf.state().properties.as_map());
         }
-        setup.recovering = leader.is_some();
         let rm = ResourceManager::start(setup).map_err(DurableFailure::Start)?;
         let recorded = lead.as_ref().map(|lead| &lead.recorded.entries[..]);
         let recovered = rm.recover(recorded.unwrap_or_default());

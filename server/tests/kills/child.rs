@@ -33,7 +33,6 @@ pub(crate) fn run(dir: &Path) {
     let rm = &*durable.rm;
     show(&durable);
     register(&durable, dir);
-    rm.finish_recovery().unwrap();
     let elapsed = |clock: &dyn Clock| (clock.now_ns() - begun) / 1_000;
     say(&format!("ready {}", elapsed(&*clock)));
     let allocated = AtomicU64::new(0);
