@@ -110,7 +110,7 @@ def main(program, nodes=10_000, applications=200, restarts=5):
     with tempfile.TemporaryDirectory() as directory, contextlib.closing(Server(program, directory)) as server:
         server.start()
         common = ["--server", f"http://127.0.0.1:{server.grpc}", "--user", "yarn", "--json"]
-        common += ["--duration", str(60 + 20 * restarts)]
+        common += ["--duration", str(60 + 40 * restarts)]
         with running([program, "node-agent", "--simulate", str(nodes), *common]) as agents:
             server.await_nodes(nodes)
             queue = ["--queue", "root.prod.serving"]
