@@ -138,7 +138,8 @@ impl Wish {
     /// Whether the text stands in one of the fields. Its letters are in lower case already.
     fn has_part(&self, app: &Application) -> bool {
         let found = |text: &str| has_part(text, &self.q);
-        found(&app.name) || found(&app.user) || found(&app.queue) || found(&app.id.to_string())
+        let of_id = || may_be_of_id(&self.q) && found(&app.id.to_string());
+        found(&app.name) || found(&app.user) || found(&app.queue) || of_id()
     }
 
     fn place(&self, app: &Application, pending: &Pending) -> Place {
@@ -195,6 +196,17 @@ fn has_part(text: &str, part: &str) -> bool {
     }
     let mut places = text.as_bytes().windows(part.len().max(1));
     part.is_empty() || places.any(|place| place.eq_ignore_ascii_case(part.as_bytes()))
+}
+
+/// Whether a text may be part of an application's id. Where it may not, no id is written to look for it.
+fn may_be_of_id(part: &str) -> bool {
+    const WORD: &str = "application_";
+    let numbers = part.trim_start_matches(|letter: char| letter.is_ascii_lowercase());
+    let numbers = numbers.strip_prefix('_').unwrap_or(numbers);
+    let word = &part[..part.len() - numbers.len()];
+    let numeric = |digit: u8| digit.is_ascii_digit() || digit == b'_';
+    (numbers.is_empty() && WORD.contains(word))
+        || (WORD.ends_with(word) && numbers.bytes().all(numeric))
 }
 
 /// Leaves the first of an order, in order.
@@ -277,6 +289,20 @@ mod tests {
             first(&mut found, limit, descending);
             assert_eq!(found, wanted, "{limit} {descending}");
         }
+    }
+
+    #[test]
+    fn every_part_of_an_id_may_be_one() {
+        let id = ApplicationId {
+            cluster: 1_795_877_987_328,
+            ..ApplicationId::new(9999)
+        };
+        let text = id.to_string();
+        for from in 0..text.len() {
+            assert!((from..=text.len()).all(|to| may_be_of_id(&text[from..to])));
+        }
+        let none = ["a9999", "app_1", "99a", "application-1", "_app", "user", "ä1"];
+        assert!(!none.iter().any(|part| may_be_of_id(part)));
     }
 
     #[test]
