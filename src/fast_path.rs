@@ -74,6 +74,8 @@ fast_paths! {
     FruitlessAttempts,
     /// A refresh is worked out on a copy of the queues, by the thread of its caller.
     PreparedRefresh,
+    /// The members of a gang are placed together, with sums and one list after the other.
+    GangTogether,
 }
 
 /// One wrong edit of a fast path, for the tests that must notice it. Its documentation says what it does
@@ -132,6 +134,8 @@ pub enum PlantedFlaw {
     FruitlessAttemptsDropCounter,
     /// A prepared refresh is taken over though a queue counts elsewhere since.
     PreparedRefreshIsStale,
+    /// Members of a gang that are placed together count as one scheduling opportunity.
+    GangTogetherDropsCounter,
 }
 
 impl PlantedFlaw {
@@ -181,6 +185,7 @@ impl PlantedFlaw {
             Self::FruitlessAttemptsDropCounter,
         ),
         (FastPath::PreparedRefresh, Self::PreparedRefreshIsStale),
+        (FastPath::GangTogether, Self::GangTogetherDropsCounter),
     ];
 }
 

@@ -9,6 +9,7 @@
 //! | module | figures |
 //! | --- | --- |
 //! | `place` | everything that one container moves, in a fixed order of steps |
+//! | `place_together` | the same of many containers of one ask |
 //! | `deferred_ancestor_charges` | what ancestors are charged with once for a batch of commits |
 //! | `charge` | used, pending and used shares of queues, and the winner trees of siblings |
 //! | `users` | use, usage ratio, activity and limit bounds of users |
@@ -36,6 +37,7 @@ mod deferred_ancestor_charges;
 mod fair_order;
 mod guarantee;
 mod place;
+mod place_together;
 mod prepared_use;
 mod skippable_head;
 mod users;
@@ -49,6 +51,7 @@ pub(crate) use fair_order::{
 };
 pub(crate) use guarantee::creator_of;
 pub(crate) use place::{ContainerPlacement, PlacedIn, Sink, place};
+pub(crate) use place_together::{PlacedTogether, place_together};
 pub(crate) use prepared_use::PreparedUse;
 pub use skippable_head::HeadGrowth;
 pub(crate) use skippable_head::{

@@ -179,6 +179,17 @@ impl SkippedApps {
         }
     }
 
+    /// The same so many times, or until no more join.
+    pub(crate) fn join_idle_often(&mut self, state: &mut State, leaf: QueueSlot, times: u32) {
+        for _ in 0..times {
+            let before = state.queues[leaf].as_leaf().head.next;
+            self.join_idle(state, leaf);
+            if state.queues[leaf].as_leaf().head.next == before {
+                break;
+            }
+        }
+    }
+
     #[inline(never)]
     fn join_idle_from(&mut self, state: &mut State, leaf: QueueSlot, known: usize) {
         let users = state.queues[leaf].as_leaf();

@@ -293,6 +293,27 @@ impl Event {
         )
     }
 
+    /// A container was placed that a key of an application asks anywhere.
+    pub(super) fn allocated_anywhere(
+        container: ContainerId,
+        (node, queue): (NodeName, QueuePath),
+        size: ResourceVector,
+        (key, partition): (SchedulerKey, PartitionId),
+    ) -> Self {
+        Self::Allocated {
+            container,
+            node,
+            size,
+            queue,
+            key,
+            locality: Locality::Any,
+            requested: Some(Locality::Any),
+            partition,
+            borrowed: false,
+            from_reservation: false,
+        }
+    }
+
     /// A container of a proposal was placed, or takes the place of its reservation.
     #[inline(always)]
     pub(super) fn allocated(

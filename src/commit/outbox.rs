@@ -70,11 +70,22 @@ impl Outbox {
         self.events.extend(std::iter::once_with(event));
     }
 
+    /// Adds the events of containers that were allocated together.
+    pub(super) fn extend_allocated(&mut self, events: impl ExactSizeIterator<Item = Event>) {
+        self.counts.allocated += events.len() as u64;
+        self.events.extend(events);
+    }
+
     /// Takes the events since the last call and leaves an empty buffer for the next ones.
     pub(super) fn exchange(&mut self, mut buffer: Vec<Event>) -> Vec<Event> {
         buffer.clear();
         self.seen = 0;
         std::mem::replace(&mut self.events, buffer)
+    }
+
+    /// So many events that came last.
+    pub(super) fn last_events(&self, count: usize) -> &[Event] {
+        &self.events[self.events.len().saturating_sub(count)..]
     }
 
     /// Containers placed since there were so many events.

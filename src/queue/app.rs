@@ -184,6 +184,13 @@ impl App {
         number
     }
 
+    /// The numbers of so many next containers, which are used up by that; the first of them.
+    pub fn take_numbers(&mut self, count: u32) -> u32 {
+        let first = self.next_container;
+        self.next_container += count;
+        first
+    }
+
     /// The id of a container of the application by its number.
     #[inline]
     #[must_use]

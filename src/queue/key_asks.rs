@@ -92,6 +92,15 @@ impl KeyAsks {
         }
     }
 
+    /// Counts so many of these looks.
+    pub fn count_found_often(&mut self, partition: PartitionId, looks: u32) {
+        let looks = i32::try_from(looks).unwrap_or(i32::MAX);
+        self.opportunities = self.opportunities.saturating_add(looks);
+        if partition == PartitionId::DEFAULT && looks > 0 {
+            self.missed = 0;
+        }
+    }
+
     /// Whether a node with this port may serve the key, as far as its port says.
     #[inline]
     #[must_use]
@@ -169,6 +178,22 @@ impl KeyAsks {
         let ask = &mut self.asks[at];
         before(ask);
         ask.count -= 1;
+        let left = ask.count;
+        if left == 0 {
+            self.asks.remove(at);
+        }
+        left
+    }
+
+    /// Takes several containers off the ask for `*`, which ends when none is left; returns how many are. There must be as
+    /// many.
+    pub fn take_anywhere(&mut self, count: i32) -> i32 {
+        let Ok(at) = self.find(NameId::ANY) else {
+            return 0;
+        };
+        let ask = &mut self.asks[at];
+        debug_assert!(ask.count >= count, "as many are asked for");
+        ask.count -= count;
         let left = ask.count;
         if left == 0 {
             self.asks.remove(at);

@@ -12,9 +12,9 @@ pub(crate) fn settings<const N: usize>(pairs: [(&str, &str); N]) -> TreeSettings
 }
 
 /// The same with settings of the site.
-pub(crate) fn settings_at<const S: usize, const N: usize>(
+pub(crate) fn settings_at<'a, const S: usize>(
     site: [(&str, &str); S],
-    pairs: [(&str, &str); N],
+    pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> TreeSettings {
     let site = site.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let by_heartbeats = ("schedule-asynchronously.enable", "false");

@@ -13,7 +13,7 @@ use proptest::test_runner::RngSeed;
 
 use super::label_turns::assert_same;
 use super::trees::settings_at;
-use super::turns::{FETCHES, LONG, alone, beside_a_fetch};
+use super::turns::{FETCHES, LEAVES, LONG, alone, beside_a_fetch};
 
 /// More than two parts.
 const NODES: u32 = 1100;
@@ -35,14 +35,7 @@ fn spec(number: u32) -> NodeSpec {
 
 /// Nodes of four units, on some of which containers run, and two applications that may ask.
 fn cluster() -> Sequential {
-    let pairs = [
-        ("root.queues", "a,b"),
-        ("root.a.capacity", "60"),
-        ("root.b.capacity", "40"),
-        ("root.a.user-limit-factor", "100"),
-        ("root.b.user-limit-factor", "100"),
-    ];
-    let mut engine = Sequential::new(settings_at([], pairs), &[]).unwrap();
+    let mut engine = Sequential::new(settings_at([], LEAVES), &[]).unwrap();
     let nodes: Vec<_> = (0..NODES).map(spec).collect();
     engine.add_nodes(&nodes, &mut Vec::new()).unwrap();
     for (app, leaf) in [(LONG, "root.a"), (FETCHES, "root.b")] {

@@ -13,7 +13,7 @@ use proptest::test_runner::RngSeed;
 
 use super::label_turns::assert_same;
 use super::trees::settings_at;
-use super::turns::{FETCHES, LONG, alone, beside_a_fetch, size};
+use super::turns::{FETCHES, LEAVES, LONG, alone, beside_a_fetch, size};
 
 /// Of the application that moves.
 const CONTAINERS: i64 = 1600;
@@ -50,12 +50,7 @@ fn ask(request_id: i64, size: ResourceVector, label: &str) -> Ask {
 
 /// Containers of one size or of several ones, on both partitions, beside those of others.
 fn engine(sizes: i64) -> Sequential {
-    let pairs = [
-        ("root.queues", "a,b"),
-        ("root.a.capacity", "60"),
-        ("root.b.capacity", "40"),
-        ("root.a.user-limit-factor", "100"),
-        ("root.b.user-limit-factor", "100"),
+    let further = [
         ("root.accessible-node-labels.gpu.capacity", "100"),
         ("root.a.accessible-node-labels.gpu.capacity", "50"),
         ("root.b.accessible-node-labels.gpu.capacity", "50"),
@@ -70,7 +65,8 @@ fn engine(sizes: i64) -> Sequential {
         ("yarn.scheduler.minimum-allocation-mb", "1"),
         ("yarn.scheduler.maximum-allocation-mb", "2000000"),
     ];
-    let mut engine = Sequential::new(settings_at(site, pairs), &[gpu]).unwrap();
+    let mut engine =
+        Sequential::new(settings_at(site, LEAVES.into_iter().chain(further)), &[gpu]).unwrap();
     for number in 0..NODES {
         engine.add_node(&spec(number)).unwrap();
     }

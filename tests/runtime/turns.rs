@@ -21,18 +21,13 @@ pub(super) const FETCHES: ApplicationId = ApplicationId::new(2);
 pub(super) const CONTAINERS: i32 = 3000;
 
 pub(super) fn settings() -> TreeSettings {
-    let pairs = [
+    let further = [
         ("schedule-asynchronously.enable", "false"),
-        ("root.queues", "a,b"),
-        ("root.a.capacity", "60"),
-        ("root.b.capacity", "40"),
-        ("root.a.user-limit-factor", "100"),
-        ("root.b.user-limit-factor", "100"),
         ("root.b.maximum-am-resource-percent", "1"),
         ("per-node-heartbeat.maximum-offswitch-assignments", "100000"),
         ("per-node-heartbeat.maximum-container-assignments", "100000"),
     ];
-    let pairs = pairs.map(|(key, value)| {
+    let pairs = LEAVES.into_iter().chain(further).map(|(key, value)| {
         let key = format!("yarn.scheduler.capacity.{key}");
         (key, value.to_owned())
     });
@@ -42,9 +37,18 @@ pub(super) fn settings() -> TreeSettings {
     )];
     let site = site.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let types = ["memory-mb".to_owned(), "vcores".to_owned()];
-    let loaded = config::from_pairs(&site.into(), &BTreeMap::from(pairs), &types);
+    let loaded = config::from_pairs(&site.into(), &pairs.collect(), &types);
     loaded.unwrap().settings
 }
+
+/// Two leaves of which each user may have all.
+pub(super) const LEAVES: [(&str, &str); 5] = [
+    ("root.queues", "a,b"),
+    ("root.a.capacity", "60"),
+    ("root.b.capacity", "40"),
+    ("root.a.user-limit-factor", "100"),
+    ("root.b.user-limit-factor", "100"),
+];
 
 pub(super) fn node() -> NodeName {
     NodeName::new("n0", 1).unwrap()

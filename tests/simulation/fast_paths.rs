@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Desk, Mode, NodeSpec, PartitionSpec,
-    Pipeline, Sequential, StateView, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, ContainerId, Desk, GangAsk, Mode, NodeSpec,
+    PartitionSpec, Pipeline, Sequential, StateView, TreeSettings,
 };
 use capsched::commit::TreeCopy;
 use capsched::config;
@@ -287,6 +287,29 @@ fn refreshes_wrongly() -> bool {
     installed.take().unwrap().is_some()
 }
 
+/// Whether a gang is placed or counted otherwise than member by member.
+fn places_wrongly() -> bool {
+    let place = || {
+        let mut engine = Sequential::new(one_leaf(&[]), &[]).unwrap();
+        for name in ["n0:1", "n1:1"] {
+            engine.add_node(&node(name)).unwrap();
+        }
+        let app = ApplicationId::new(1);
+        engine.submit(&AppSpec::new(app, "root.a", "ann")).unwrap();
+        let gang = GangAsk {
+            elastic: 1,
+            ..GangAsk::of(6, ResourceVector::of(&[1024, 1]), 60_000)
+        };
+        engine.ask_gang(app, &gang).unwrap();
+        let apps = engine.ledger().state().apps.iter();
+        let looks = apps.flat_map(|app| &app.keys).map(|key| key.opportunities);
+        (StateView::of(engine.ledger()), looks.collect::<Vec<_>>())
+    };
+    let slow = with_slow(&[FastPath::GangTogether], place);
+    assert_eq!(slow.1, [6], "each member is one opportunity");
+    place() != slow
+}
+
 /// Whether replays without threads decide or count otherwise than when every attempt is carried out.
 fn skips_wrongly() -> bool {
     let counters = |(report, counters): Outcome| (report.decisions, counters);
@@ -304,8 +327,9 @@ fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool 
     let counts = || catch_unwind(counts_wrongly).unwrap_or(true);
     let finds = || catch_unwind(finds_wrongly).unwrap_or(true);
     let refreshes = || catch_unwind(refreshes_wrongly).unwrap_or(true);
+    let places = || catch_unwind(places_wrongly).unwrap_or(true);
     with_flaw(flaw, || {
-        divides_wrongly() || finds() || activates() || counts() || refreshes()
+        divides_wrongly() || finds() || activates() || counts() || refreshes() || places()
     }) || games().zip(sound).any(|((_, setup, actions), sound)| {
         let flawed = || with_flaw(flaw, || result(&faults::run(&setup, &actions)));
         // A panic outside of a step is noticed as well.
@@ -318,7 +342,7 @@ fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool 
 fn every_flaw_of_a_fast_path_is_noticed() {
     let _fast = AllFast::begin();
     assert!(!divides_wrongly() && !finds_wrongly() && !activates_wrongly() && !counts_wrongly());
-    assert!(!skips_wrongly() && !refreshes_wrongly());
+    assert!(!skips_wrongly() && !refreshes_wrongly() && !places_wrongly());
     std::panic::set_hook(Box::new(|_| {}));
     let sound: Vec<_> = games()
         .map(|(_, setup, actions)| result(&faults::run(&setup, &actions)))

@@ -97,6 +97,27 @@ impl Live {
         self.window[at] = slot;
     }
 
+    /// Adds containers with consecutive numbers, the first of which is mostly the largest so far.
+    pub(in crate::commit) fn extend(&mut self, first: u32, slots: &[ContainerSlot]) {
+        let Some((&one, others)) = slots.split_first() else {
+            return;
+        };
+        self.insert(first, one);
+        if self
+            .place(first)
+            .is_some_and(|at| at + 1 == self.window.len())
+        {
+            self.window.extend(others);
+            self.present += others.len();
+            let came = u32::try_from(others.len()).unwrap_or(u32::MAX);
+            self.changes = self.changes.wrapping_add(came);
+        } else {
+            (first + 1..)
+                .zip(others)
+                .for_each(|(number, &slot)| self.insert(number, slot));
+        }
+    }
+
     fn insert_old(&mut self, number: u32, slot: ContainerSlot) {
         match self.find_old(number) {
             Ok(at) => {

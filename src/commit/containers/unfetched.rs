@@ -27,6 +27,13 @@ impl Unfetched {
         order
     }
 
+    /// Adds containers; returns the position of the first.
+    pub(in crate::commit) fn extend(&mut self, slots: &[ContainerSlot]) -> u32 {
+        let order = self.taken.wrapping_add(length(&self.slots));
+        self.slots.extend(slots);
+        order
+    }
+
     /// Takes the container at a position off.
     ///
     /// Cost: constant, but for gaps at both ends, each of which is dropped once.

@@ -51,6 +51,7 @@ mod plan;
 pub(super) mod preparation;
 mod serve;
 mod sites;
+mod together;
 mod waiting;
 
 use std::collections::BTreeMap;

@@ -10,7 +10,8 @@ use super::waiting::WaitingGang;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::event::GangStep;
 use crate::commit::ledger::Ledger;
-use crate::id::{ContainerId, NameId};
+use crate::fast_path::FastPath;
+use crate::id::{ContainerId, NameId, NodeSlot};
 use crate::proposer::Proposal;
 use crate::queue::{GangWait, PlaceAsk};
 use crate::sync::{Mutant, injected};
@@ -44,9 +45,7 @@ impl Ledger {
             self.ask_for_gang(gang, 0);
             return Err(GangWait::UserLimit);
         }
-        let events = self.outbox.event_count();
-        self.apply_gang(gang, &places(sites, room, gang.minimum));
-        let members = self.outbox.allocated_since(events).collect();
+        let members = self.apply_gang(gang, &places(sites, room, gang.minimum));
         let placed = PlacedGang::new(gang.slot, gang.generation, members);
         let (state, containers, names) = (&self.state, &self.containers, &self.registry);
         self.gangs.add_placed(placed, |gang| {
@@ -75,7 +74,33 @@ impl Ledger {
         mark_moved(&mut self.state, app, FairChange::Demand);
     }
 
-    fn apply_gang(&mut self, gang: &WaitingGang, places: &GangPlaces) {
+    /// Places the members of a gang that are asked for; returns their containers.
+    fn apply_gang(&mut self, gang: &WaitingGang, places: &GangPlaces) -> Vec<ContainerId> {
+        if !FastPath::GangTogether.is_taken() || injected(Mutant::GangInPart) {
+            let events = self.outbox.event_count();
+            self.apply_each(gang, places);
+            return self.outbox.allocated_since(events).collect();
+        }
+        // Must equal [`Self::apply_each`].
+        let each = cfg!(debug_assertions).then(|| {
+            let mut copy = self.trial_copy();
+            copy.apply_each(gang, places);
+            copy
+        });
+        let row = &self.state.apps[gang.slot];
+        let numbers = row.next_container..row.next_container + gang.minimum;
+        let ids = numbers.map(|number| row.container(number)).collect();
+        let on = |&(node, count): &(NodeSlot, u32)| std::iter::repeat_n(node, count as usize);
+        let members: Vec<_> = places.iter().flat_map(on).collect();
+        self.apply_together(gang, &members);
+        debug_assert!(
+            each.is_none_or(|each| self.has_placed_alike(&each, gang.slot, &members)),
+            "members placed together are as those placed one after the other"
+        );
+        ids
+    }
+
+    fn apply_each(&mut self, gang: &WaitingGang, places: &GangPlaces) {
         for (i, &(node, count)) in places.iter().enumerate() {
             if i > 0 && injected(Mutant::GangInPart) {
                 break;

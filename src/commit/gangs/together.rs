@@ -1,0 +1,121 @@
+//! The members of a gang are placed together: what one proposal after the other comes to, at once.
+//!
+//! Members are alike: one size, one key, asked anywhere, each on a node with room for it. So their records, lists and
+//! events are written one list after the other, and what they are charged is summed
+//! ([`place_together`]).
+//!
+//! Tests: `tests/commit/gangs.rs`.
+
+use super::waiting::WaitingGang;
+use crate::accounting::{PlacedTogether, place_together};
+use crate::commit::containers::container::{Container, GiveBack, PlacedAs, SoleAsk};
+use crate::commit::event::Event;
+use crate::commit::ledger::Ledger;
+use crate::id::{AppSlot, NameId, NodeSlot};
+use crate::resource::with_width;
+
+impl Ledger {
+    /// Places the members of a gang that are asked for, each on its node.
+    // Must equal [`Self::apply_each`].
+    pub(super) fn apply_together(&mut self, gang: &WaitingGang, members: &[NodeSlot]) {
+        let (app, count) = (gang.slot, gang.minimum);
+        let Ok(key) = self.state.apps[app].find_key(gang.key) else {
+            debug_assert!(false, "the members are asked for");
+            return;
+        };
+        self.leaves.skipped_mut().stop(&mut self.state, app);
+        self.leaves.user_of(&mut self.state, app);
+        let leaf = self.state.apps[app].leaf;
+        // After each member but the last one the gang still asks.
+        let skipped = self.leaves.skipped_mut();
+        skipped.join_idle_often(&mut self.state, leaf, count.saturating_sub(1));
+        self.add_members((gang, key), members);
+        let ended = with_width!(self.state.calculator, N => {
+            let placed = PlacedTogether::<N> {
+                app,
+                key,
+                partition: gang.partition,
+                size: gang.size.narrow(),
+                count,
+            };
+            place_together(&mut self.state, &placed, members)
+        });
+        if ended {
+            let state = &mut self.state;
+            self.leaves.stop_asking_without_keys(state, app);
+        }
+        self.leaves.skipped_mut().join_idle(&mut self.state, leaf);
+    }
+
+    /// Adds the records of members, their places in lists, and their events.
+    fn add_members(&mut self, (gang, key): (&WaitingGang, usize), members: &[NodeSlot]) {
+        let (app, size, now_ms) = (gang.slot, gang.size, self.clock.now_ms());
+        let row = &mut self.state.apps[app];
+        let Some(ask) = row.keys[key].at(NameId::ANY).map(SoleAsk::of) else {
+            return;
+        };
+        let first = row.take_numbers(gang.minimum);
+        let row = &self.state.apps[app];
+        let id = |number| row.container(number);
+        let container = |number, node, stamp| {
+            let of = (app, gang.key);
+            let mut container =
+                Container::waiting(id(number), of, (node, size.into()), (stamp, now_ms));
+            let taken = i32::try_from(number - first).unwrap_or(i32::MAX);
+            container.set_placed(PlacedAs {
+                requested_partition: gang.partition,
+                borrowed: false,
+                give_back: GiveBack::Anywhere(SoleAsk {
+                    count: ask.count - taken,
+                    ..ask
+                }),
+            });
+            container
+        };
+        let nodes = members.iter().copied();
+        self.containers.add_placed((app, first), nodes, container);
+        let (state, queue) = (&self.state, &self.state.queues[row.leaf].settings.path);
+        let of = (gang.key, gang.partition);
+        let event = |(&node, number): (&NodeSlot, u32)| {
+            let place = (state.nodes[node].name.clone(), queue.clone());
+            Event::allocated_anywhere(id(number), place, size, of)
+        };
+        let numbers = first..first + gang.minimum;
+        self.outbox
+            .extend_allocated(members.iter().zip(numbers).map(event));
+    }
+
+    /// Whether a gang was placed as in another ledger, where its members were placed one after the other.
+    ///
+    /// Cost: the text of the rows that the gang concerns.
+    pub(super) fn has_placed_alike(
+        &self,
+        other: &Self,
+        app: AppSlot,
+        members: &[NodeSlot],
+    ) -> bool {
+        let rows = |of: &Self| {
+            let (state, row) = (&of.state, &of.state.apps[app]);
+            let queues = state.chain(row.leaf).map(|queue| &state.queues[queue]);
+            let nodes = members
+                .iter()
+                .map(|&node| (&state.nodes[node], of.containers.placed_on(node)));
+            let live = of.containers.live_of(app);
+            let live = live.map(|slot| (slot, of.containers.get(slot)));
+            format!(
+                "{row:?} {:?} {:?} {:?} {:?} {:?}",
+                state.users[row.user],
+                queues.collect::<Vec<_>>(),
+                nodes.collect::<Vec<_>>(),
+                live.collect::<Vec<_>>(),
+                of.containers.unfetched(app).collect::<Vec<_>>(),
+            )
+        };
+        let events = |of: &Self, count: usize| {
+            let events = of.outbox.last_events(count);
+            format!("{events:?}")
+        };
+        let count = other.outbox.event_count();
+        rows(self) == rows(other) && events(self, count) == events(other, count)
+    }
+}
