@@ -76,6 +76,16 @@ impl Outbox {
         self.events.extend(events);
     }
 
+    /// Adds such events that are written already: all of them are of containers that were allocated.
+    pub(super) fn append_allocated(&mut self, mut events: Vec<Event>) {
+        self.counts.allocated += events.len() as u64;
+        if self.events.is_empty() {
+            self.events = events;
+        } else {
+            self.events.append(&mut events);
+        }
+    }
+
     /// Takes the events since the last call and leaves an empty buffer for the next ones.
     pub(super) fn exchange(&mut self, mut buffer: Vec<Event>) -> Vec<Event> {
         buffer.clear();

@@ -9,6 +9,8 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
+mod together;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 
@@ -176,34 +178,6 @@ impl Containers {
         of_app.spaces += 1;
         self.records[slot.0 as usize].fetch_order = order;
         self.by_node[node.index()].placed.push(slot);
-    }
-
-    /// Adds containers of one application that are placed together, and lists them at the application and at their nodes.
-    /// Their numbers go up one by one. `nodes`: that of each. `container`: by place among them and position in the order
-    /// of creation.
-    ///
-    /// One list after the other: what stands together is written together, and no write waits for the one before.
-    pub(in crate::commit) fn add_placed(
-        &mut self,
-        (app, first): (AppSlot, u32),
-        nodes: impl Iterator<Item = NodeSlot> + Clone,
-        container: impl Fn(u32, NodeSlot, u64) -> Container,
-    ) {
-        let mut slots = Vec::with_capacity(nodes.size_hint().0);
-        for (number, node) in (first..).zip(nodes.clone()) {
-            let stamp = self.next_stamp();
-            slots.push(self.store(|| container(number, node, stamp)));
-        }
-        let of_app = &mut self.by_app[app.index()];
-        of_app.live.extend(first, &slots);
-        let orders = of_app.unfetched.extend(&slots);
-        of_app.spaces += u32::try_from(slots.len()).unwrap_or(u32::MAX);
-        for (&slot, by) in slots.iter().zip(0..) {
-            self.records[slot.0 as usize].fetch_order = orders.wrapping_add(by);
-        }
-        for (&slot, node) in slots.iter().zip(nodes) {
-            self.by_node[node.index()].placed.push(slot);
-        }
     }
 
     /// Lists an auxiliary container at its application and its node, with the change that it stands for.

@@ -22,16 +22,19 @@ impl Unfetched {
     /// Adds a container; returns its position.
     #[inline]
     pub(in crate::commit) fn push(&mut self, slot: ContainerSlot) -> u32 {
-        let order = self.taken.wrapping_add(length(&self.slots));
+        let order = self.next_order();
         self.slots.push_back(slot);
         order
     }
 
-    /// Adds containers; returns the position of the first.
-    pub(in crate::commit) fn extend(&mut self, slots: &[ContainerSlot]) -> u32 {
-        let order = self.taken.wrapping_add(length(&self.slots));
+    /// The position of the next container that is added.
+    pub(in crate::commit) fn next_order(&self) -> u32 {
+        self.taken.wrapping_add(length(&self.slots))
+    }
+
+    /// Adds containers at the next positions.
+    pub(in crate::commit) fn extend(&mut self, slots: &[ContainerSlot]) {
         self.slots.extend(slots);
-        order
     }
 
     /// Takes the container at a position off.

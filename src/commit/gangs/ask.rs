@@ -39,8 +39,9 @@ impl Ledger {
             let key = SchedulerKey::new(ask.priority, ask.request_id);
             self.gangs.withdraw(app, key);
             if let Some(gang) = gang {
-                if let Some(sites) = preparation.into_sites(gang) {
+                if let Some((sites, members)) = preparation.into_parts(gang) {
                     self.gangs.sites.insert((app, key), sites);
+                    self.gangs.members = members;
                 }
                 self.gangs.add(gang.clone());
             }

@@ -6,7 +6,8 @@
 //! the gang is known to the ledger alone: no queue shows it as pending, and no proposer looks at it.
 //! The committer, which is the only writer, places the whole minimum in one step.
 //!
-//! An ask may be prepared by a look at the nodes in parts (`preparation`). Nobody sees any of that.
+//! An ask may be prepared in parts: a look at the nodes, then the members with their events (`preparation`). Nobody sees
+//! any of that. The members are placed together (`together`).
 //!
 //! # Steps
 //!
@@ -49,6 +50,7 @@ mod place;
 mod placed;
 mod plan;
 pub(super) mod preparation;
+mod prepared_members;
 mod serve;
 mod sites;
 mod together;
@@ -58,6 +60,7 @@ use std::collections::BTreeMap;
 
 use self::hold::GangHold;
 use self::placed::PlacedGang;
+use self::prepared_members::PreparedMembers;
 use self::sites::GangSites;
 pub use self::waiting::WaitingGang;
 use crate::id::{AppSlot, NodeSlot, PartitionId, SchedulerKey};
@@ -69,6 +72,8 @@ pub(super) struct Gangs {
     waiting: Vec<WaitingGang>,
     /// The nodes that each may use, as they were when gangs were served last.
     sites: BTreeMap<(AppSlot, SchedulerKey), GangSites>,
+    /// Of the gang that is asked for, where they were planned before. Nothing once gangs are served.
+    members: Option<PreparedMembers>,
     /// Nodes that were written since gangs were served last, and all that were since the first of the asks that are
     /// prepared began.
     written: Vec<u32>,
@@ -95,6 +100,7 @@ impl Default for Gangs {
         Self {
             waiting: Vec::new(),
             sites: BTreeMap::new(),
+            members: None,
             written: Vec::new(),
             prepared: 0,
             holds: Vec::new(),

@@ -4,11 +4,11 @@
 
 use super::limits::{check_gang_limits, is_gang_within_user_limit};
 use super::placed::PlacedGang;
-use super::plan::{GangPlaces, places, plan};
-use super::sites::GangSites;
+use super::plan::{members, plan};
+use super::sites::{GangSites, GroupRoom};
 use super::waiting::WaitingGang;
 use crate::accounting::{FairChange, mark_moved};
-use crate::commit::event::GangStep;
+use crate::commit::event::{Event, GangStep};
 use crate::commit::ledger::Ledger;
 use crate::fast_path::FastPath;
 use crate::id::{ContainerId, NameId, NodeSlot};
@@ -45,7 +45,8 @@ impl Ledger {
             self.ask_for_gang(gang, 0);
             return Err(GangWait::UserLimit);
         }
-        let members = self.apply_gang(gang, &places(sites, room, gang.minimum));
+        let (nodes, events) = self.planned(gang, sites, room);
+        let members = self.apply_gang(gang, &nodes, events);
         let placed = PlacedGang::new(gang.slot, gang.generation, members);
         let (state, containers, names) = (&self.state, &self.containers, &self.registry);
         self.gangs.add_placed(placed, |gang| {
@@ -74,47 +75,70 @@ impl Ledger {
         mark_moved(&mut self.state, app, FairChange::Demand);
     }
 
-    /// Places the members of a gang that are asked for; returns their containers.
-    fn apply_gang(&mut self, gang: &WaitingGang, places: &GangPlaces) -> Vec<ContainerId> {
+    /// The node of each member, and their events where they were prepared.
+    fn planned(
+        &mut self,
+        gang: &WaitingGang,
+        sites: &GangSites,
+        room: GroupRoom,
+    ) -> (Vec<NodeSlot>, Option<Vec<Event>>) {
+        let prepared = self.gangs.members.take();
+        let prepared = prepared.filter(|prepared| prepared.hold(&self.state, gang, sites));
+        let Some(prepared) = prepared else {
+            return (members(sites, room, gang.minimum), None);
+        };
+        let (nodes, events) = prepared.into_parts();
+        debug_assert_eq!(
+            nodes,
+            members(sites, room, gang.minimum),
+            "members are prepared for the sites as they are"
+        );
+        (nodes, Some(events))
+    }
+
+    /// Places the members of a gang that are asked for, each on its node; returns their containers. `events`: those that
+    /// are prepared.
+    fn apply_gang(
+        &mut self,
+        gang: &WaitingGang,
+        nodes: &[NodeSlot],
+        events: Option<Vec<Event>>,
+    ) -> Vec<ContainerId> {
         if !FastPath::GangTogether.is_taken() || injected(Mutant::GangInPart) {
             let events = self.outbox.event_count();
-            self.apply_each(gang, places);
+            self.apply_each(gang, nodes);
             return self.outbox.allocated_since(events).collect();
         }
         // Must equal [`Self::apply_each`].
         let each = cfg!(debug_assertions).then(|| {
             let mut copy = self.trial_copy();
-            copy.apply_each(gang, places);
+            copy.apply_each(gang, nodes);
             copy
         });
         let row = &self.state.apps[gang.slot];
         let numbers = row.next_container..row.next_container + gang.minimum;
         let ids = numbers.map(|number| row.container(number)).collect();
-        let on = |&(node, count): &(NodeSlot, u32)| std::iter::repeat_n(node, count as usize);
-        let members: Vec<_> = places.iter().flat_map(on).collect();
-        self.apply_together(gang, &members);
+        self.apply_together(gang, nodes, events);
         debug_assert!(
-            each.is_none_or(|each| self.has_placed_alike(&each, gang.slot, &members)),
+            each.is_none_or(|each| self.has_placed_alike(&each, gang.slot, nodes)),
             "members placed together are as those placed one after the other"
         );
         ids
     }
 
-    fn apply_each(&mut self, gang: &WaitingGang, places: &GangPlaces) {
-        for (i, &(node, count)) in places.iter().enumerate() {
-            if i > 0 && injected(Mutant::GangInPart) {
+    fn apply_each(&mut self, gang: &WaitingGang, nodes: &[NodeSlot]) {
+        for &node in nodes {
+            if node != nodes[0] && injected(Mutant::GangInPart) {
                 break;
             }
-            for _ in 0..count {
-                let asks = self.state.apps[gang.slot].key(gang.key);
-                let Some(asks) = asks.filter(|asks| asks.outstanding) else {
-                    debug_assert!(false, "the members are asked for");
-                    return;
-                };
-                let size = gang.size.into();
-                let proposal = Proposal::anywhere(&self.state, gang.slot, asks, node, size);
-                self.apply(&proposal);
-            }
+            let asks = self.state.apps[gang.slot].key(gang.key);
+            let Some(asks) = asks.filter(|asks| asks.outstanding) else {
+                debug_assert!(false, "the members are asked for");
+                return;
+            };
+            let size = gang.size.into();
+            let proposal = Proposal::anywhere(&self.state, gang.slot, asks, node, size);
+            self.apply(&proposal);
         }
     }
 }

@@ -11,9 +11,6 @@ use crate::id::NodeSlot;
 use crate::queue::GangWait;
 use crate::snapshot::State;
 
-/// Nodes with the number of members that go there.
-pub(super) type GangPlaces = Vec<(NodeSlot, u32)>;
-
 /// The group of nodes that takes the minimum of a gang.
 ///
 /// # Errors
@@ -42,21 +39,19 @@ pub(super) fn plan(sites: &GangSites, gang: &WaitingGang) -> Result<GroupRoom, G
     })
 }
 
-/// Places the minimum of a gang on the nodes of a group that is enough.
+/// The node of each member of the minimum of a gang, on a group that is enough. Members of one node come together.
 ///
 /// Cost: a sort of the nodes of the group.
-pub(super) fn places(sites: &GangSites, room: GroupRoom, minimum: u32) -> GangPlaces {
-    let mut left = minimum;
-    let mut places = GangPlaces::new();
+pub(super) fn members(sites: &GangSites, room: GroupRoom, minimum: u32) -> Vec<NodeSlot> {
+    let mut members = Vec::with_capacity(minimum as usize);
     for (node, now, _) in sites.by_room(room) {
-        let count = now.min(left);
-        if count == 0 {
+        let left = minimum as usize - members.len();
+        if left == 0 {
             break;
         }
-        places.push((node, count));
-        left -= count;
+        members.extend(std::iter::repeat_n(node, left.min(now as usize)));
     }
-    places
+    members
 }
 
 /// The nodes to hold for a gang: those of one group, with the most room first, until they are enough when they

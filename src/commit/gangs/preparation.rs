@@ -2,13 +2,16 @@
 //!
 //! 1. From the first part on the table of nodes remembers which rows are written, as it does while gangs wait.
 //! 2. Each part looks at some nodes of the partition. Others are served in between.
-//! 3. The gang is asked for with what was found. Before it is tried, nodes that were written meanwhile are looked at again.
+//! 3. Where all members have room they are planned, and their events are written (`prepared_members`).
+//! 4. The gang is asked for with what was found. Before it is tried, nodes that were written meanwhile are looked at again.
 //!
 //! A change of the cluster, or of the nodes that the application excludes, has the preparation begin anew, some times at most.
 //! A gang without one looks at all nodes when it is tried first.
 //!
 //! Tests: `tests/runtime/gang_turns.rs`.
 
+use super::plan::plan;
+use super::prepared_members::PreparedMembers;
 use super::sites::GangSites;
 use super::waiting::WaitingGang;
 use crate::commit::ledger::Ledger;
@@ -19,7 +22,7 @@ use crate::snapshot::State;
 /// Preparations that an ask begins at most.
 const MOST_BEGUN: u32 = 4;
 
-/// Nodes that are looked at without a preparation.
+/// Nodes that are looked at, and members that are placed, without a preparation.
 const FEW: usize = 512;
 
 /// An ask for a gang, and how far it is prepared. Whoever begins one asks for the gang with it in the end.
@@ -36,14 +39,20 @@ struct SitesUnderWay {
     sites: GangSites,
     /// The position of the next node in the list of the partition.
     next: usize,
+    /// Once all nodes were looked at.
+    members: Option<PreparedMembers>,
     is_whole: bool,
 }
 
 impl GangPreparation {
-    /// The sites of a gang, if all of them were looked at for one like it.
-    pub(super) fn into_sites(self, gang: &WaitingGang) -> Option<GangSites> {
+    /// The sites of a gang, if all of them were looked at for one like it, and its members if they are planned.
+    pub(super) fn into_parts(
+        self,
+        gang: &WaitingGang,
+    ) -> Option<(GangSites, Option<PreparedMembers>)> {
         let found = self.under_way?;
-        (found.is_whole && found.gang.is_like(gang)).then_some(found.sites)
+        let is_for = found.is_whole && found.gang.is_like(gang);
+        is_for.then_some((found.sites, found.members))
     }
 
     /// Whether nodes are watched for it.
@@ -83,7 +92,8 @@ impl Ledger {
     ) -> Option<SitesUnderWay> {
         let gang = self.gang_of(app, ask).ok()??;
         let nodes = self.state.partitions[gang.partition].nodes.len();
-        if nodes <= FEW.max(budget) || preparation.begun == MOST_BEGUN {
+        let items = nodes.max(gang.minimum as usize);
+        if items <= FEW.max(budget) || preparation.begun == MOST_BEGUN {
             return None;
         }
         if !preparation.has_begun() {
@@ -96,12 +106,14 @@ impl Ledger {
             gang,
             sites,
             next: 0,
+            members: None,
             is_whole: false,
         })
     }
 }
 
 impl SitesUnderWay {
+    /// Goes on with the nodes, then with the members.
     fn go_on(&mut self, state: &State, budget: &mut usize) {
         let nodes = &state.partitions[self.gang.partition].nodes;
         let left = nodes.get(self.next..).unwrap_or_default();
@@ -111,6 +123,19 @@ impl SitesUnderWay {
         }
         *budget -= part.len();
         self.next += part.len();
-        self.is_whole = self.next >= nodes.len();
+        if self.next < nodes.len() || *budget == 0 {
+            return;
+        }
+        if let Some(members) = &mut self.members {
+            members.go_on(state, &self.gang, budget);
+            self.is_whole = members.are_whole();
+            return;
+        }
+        // A sort of the nodes, which is a part by itself.
+        *budget = 0;
+        let room = plan(&self.sites, &self.gang).ok();
+        let planned = room.map(|room| PreparedMembers::plan(state, &self.gang, &self.sites, room));
+        self.is_whole = planned.is_none();
+        self.members = planned;
     }
 }

@@ -45,6 +45,7 @@ impl Ledger {
         let mut nodes = self.gang_nodes();
         let begun = nodes.begin_holds();
         nodes.settle_sites();
+        self.gangs.members = None;
         self.gangs.set_next_check(now_ms);
         std::mem::take(&mut self.gangs.asked) || ended || begun
     }

@@ -54,6 +54,8 @@ pub(super) struct GangSites {
     /// Positions of the groups among the rooms, in the order in which they are tried.
     groups: BTreeMap<SiteGroup, u32>,
     rooms: Vec<GroupRoom>,
+    /// How often a site became another one.
+    changes: u64,
 }
 
 impl GangSites {
@@ -147,13 +149,15 @@ impl GangSites {
         if self.sites.len() <= node.index() {
             self.sites.resize(node.index() + 1, None);
         }
-        if let Some(before) = self.sites[node.index()].take() {
+        let before = self.sites[node.index()].take();
+        if let Some(before) = before {
             let room = &mut self.rooms[before.group as usize];
             room.now -= u64::from(before.now);
             room.empty -= u64::from(before.empty);
             room.nodes -= 1;
         }
         let Some((group, now, empty)) = self.site(state, gang, node) else {
+            self.changes += u64::from(before.is_some());
             return;
         };
         let group = self.group_at(group);
@@ -161,7 +165,14 @@ impl GangSites {
         room.now += u64::from(now);
         room.empty += u64::from(empty);
         room.nodes += 1;
-        self.sites[node.index()] = Some(Site { group, now, empty });
+        let site = Some(Site { group, now, empty });
+        self.changes += u64::from(before != site);
+        self.sites[node.index()] = site;
+    }
+
+    /// How often a site became another one, for comparisons.
+    pub(super) const fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Position of a group among the rooms, a new one where it is not known.

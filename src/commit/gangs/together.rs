@@ -6,6 +6,7 @@
 //!
 //! Tests: `tests/commit/gangs.rs`.
 
+use super::prepared_members::event;
 use super::waiting::WaitingGang;
 use crate::accounting::{PlacedTogether, place_together};
 use crate::commit::containers::container::{Container, GiveBack, PlacedAs, SoleAsk};
@@ -17,7 +18,12 @@ use crate::resource::with_width;
 impl Ledger {
     /// Places the members of a gang that are asked for, each on its node.
     // Must equal [`Self::apply_each`].
-    pub(super) fn apply_together(&mut self, gang: &WaitingGang, members: &[NodeSlot]) {
+    pub(super) fn apply_together(
+        &mut self,
+        gang: &WaitingGang,
+        members: &[NodeSlot],
+        events: Option<Vec<Event>>,
+    ) {
         let (app, count) = (gang.slot, gang.minimum);
         let Ok(key) = self.state.apps[app].find_key(gang.key) else {
             debug_assert!(false, "the members are asked for");
@@ -29,7 +35,8 @@ impl Ledger {
         // After each member but the last one the gang still asks.
         let skipped = self.leaves.skipped_mut();
         skipped.join_idle_often(&mut self.state, leaf, count.saturating_sub(1));
-        self.add_members((gang, key), members);
+        let first = self.add_members((gang, key), members);
+        self.add_events((gang, first), members, events);
         let ended = with_width!(self.state.calculator, N => {
             let placed = PlacedTogether::<N> {
                 app,
@@ -47,42 +54,56 @@ impl Ledger {
         self.leaves.skipped_mut().join_idle(&mut self.state, leaf);
     }
 
-    /// Adds the records of members, their places in lists, and their events.
-    fn add_members(&mut self, (gang, key): (&WaitingGang, usize), members: &[NodeSlot]) {
+    /// Adds the records of members, and their places in lists; the number of the first.
+    fn add_members(&mut self, (gang, key): (&WaitingGang, usize), members: &[NodeSlot]) -> u32 {
         let (app, size, now_ms) = (gang.slot, gang.size, self.clock.now_ms());
         let row = &mut self.state.apps[app];
         let Some(ask) = row.keys[key].at(NameId::ANY).map(SoleAsk::of) else {
-            return;
+            return row.next_container;
         };
         let first = row.take_numbers(gang.minimum);
-        let row = &self.state.apps[app];
-        let id = |number| row.container(number);
-        let container = |number, node, stamp| {
-            let of = (app, gang.key);
-            let mut container =
-                Container::waiting(id(number), of, (node, size.into()), (stamp, now_ms));
-            let taken = i32::try_from(number - first).unwrap_or(i32::MAX);
-            container.set_placed(PlacedAs {
-                requested_partition: gang.partition,
-                borrowed: false,
-                give_back: GiveBack::Anywhere(SoleAsk {
-                    count: ask.count - taken,
-                    ..ask
-                }),
+        let (row, containers) = (&self.state.apps[app], &mut self.containers);
+        let order = containers.next_order(app);
+        let mut placed = Vec::with_capacity(members.len());
+        for (by, &node) in (0_u32..).zip(members) {
+            let stamps = (containers.next_stamp(), now_ms);
+            let taken = i32::try_from(by).unwrap_or(i32::MAX);
+            let give_back = GiveBack::Anywhere(SoleAsk {
+                count: ask.count - taken,
+                ..ask
             });
-            container
-        };
-        let nodes = members.iter().copied();
-        self.containers.add_placed((app, first), nodes, container);
-        let (state, queue) = (&self.state, &self.state.queues[row.leaf].settings.path);
-        let of = (gang.key, gang.partition);
-        let event = |(&node, number): (&NodeSlot, u32)| {
-            let place = (state.nodes[node].name.clone(), queue.clone());
-            Event::allocated_anywhere(id(number), place, size, of)
-        };
+            placed.push(containers.store(|| {
+                let (id, of) = (row.container(first + by), (app, gang.key));
+                let mut container = Container::waiting(id, of, (node, size.into()), stamps);
+                container.fetch_order = order.wrapping_add(by);
+                container.set_placed(PlacedAs {
+                    requested_partition: gang.partition,
+                    borrowed: false,
+                    give_back,
+                });
+                container
+            }));
+        }
+        containers.list_together((app, first), &placed, members);
+        first
+    }
+
+    /// Adds the events of members, of which the first one has a number.
+    fn add_events(
+        &mut self,
+        (gang, first): (&WaitingGang, u32),
+        members: &[NodeSlot],
+        prepared: Option<Vec<Event>>,
+    ) {
+        if let Some(events) = prepared {
+            return self.outbox.append_allocated(events);
+        }
+        let (state, row) = (&self.state, &self.state.apps[gang.slot]);
+        let queue = &state.queues[row.leaf].settings.path;
         let numbers = first..first + gang.minimum;
+        let of = |(&node, number)| event(state, gang, (row.container(number), node), queue);
         self.outbox
-            .extend_allocated(members.iter().zip(numbers).map(event));
+            .extend_allocated(members.iter().zip(numbers).map(of));
     }
 
     /// Whether a gang was placed as in another ledger, where its members were placed one after the other.
