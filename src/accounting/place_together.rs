@@ -53,11 +53,11 @@ pub(crate) fn place_together<const N: usize>(
     state.note_demand(placed.app, partition, asks);
     for together in nodes.chunk_by(|one, other| one == other) {
         let row = &mut state.nodes[together[0]];
-        // As many as are placed, which are counted in 32 bits.
-        let taken = size.times(together.len() as i64);
+        let count = u32::try_from(together.len()).unwrap_or(u32::MAX);
+        let taken = size.times(i64::from(count));
         row.free -= taken;
         row.allocated += taken;
-        row.containers += u32::try_from(together.len()).unwrap_or(u32::MAX);
+        row.containers += count;
     }
     let (used, pending) = (all, -all);
     charge_queues(state, leaf, partition, &Charge { used, pending });
