@@ -301,7 +301,15 @@ mod tests {
         for from in 0..text.len() {
             assert!((from..=text.len()).all(|to| may_be_of_id(&text[from..to])));
         }
-        let none = ["a9999", "app_1", "99a", "application-1", "_app", "user", "ä1"];
+        let none = [
+            "a9999",
+            "app_1",
+            "99a",
+            "application-1",
+            "_app",
+            "user",
+            "ä1",
+        ];
         assert!(!none.iter().any(|part| may_be_of_id(part)));
     }
 
