@@ -54,9 +54,18 @@ fn the_terminal_looks_at_a_server_over_https() {
 
     let list = document(&["why", &url, "--ca", &own]);
     assert!(list["pending"].is_u64(), "{list}");
-    let moment = document(&["top", &url, "--ca", &own]);
-    let nodes = moment["nodes"].as_array().unwrap();
-    assert_eq!(nodes.len(), 20);
+    // Nodes of the demonstration register one after the other.
+    let nodes = || {
+        let moment = document(&["top", &url, "--ca", &own]);
+        moment["nodes"].as_array().unwrap().len()
+    };
+    for _ in 0..200 {
+        if nodes() == 20 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!(nodes(), 20);
     let (code, _, err) = typed(&["why-not", &url, "1", "nobody", "--ca", &own]);
     assert!(code == 1 && err.contains("404"), "{err}");
 
