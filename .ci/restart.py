@@ -1,7 +1,7 @@
 """How long a server that was killed needs until it places a container again.
 
-restart.py CAPSCHED [NODES [APPLICATIONS [RESTARTS]]]: 10,000 nodes, 200 applications and 5 restarts unless told
-otherwise. The program is built with the feature `grpc`. The time counts from the start of the process to the first
+restart.py CAPSCHED [NODES [APPLICATIONS [RESTARTS]]]: 10,000 nodes, 200 applications and 5 restarts by
+default. The program is built with the feature `grpc`. The time counts from the start of the process to the first
 container that it places, by the times of its events. Exit code 1: a client failed, such as for a container that was
 given out twice. Whatever the end, no process that it started stays.
 """

@@ -29,8 +29,8 @@ pub(crate) struct PlacedTogether<const N: usize> {
     pub(crate) count: u32,
 }
 
-/// Charges everybody with containers, each of which is placed on a node; those of one node come together. Returns whether the key has nothing
-/// outstanding any more.
+/// Charges everybody with containers, each of which is placed on a node; those of one node come together. Returns whether
+/// the key has nothing outstanding any more.
 ///
 /// Cost: a write of each node, and a share of the partition for each container.
 // Must equal [`place`](super::place()) for each container.

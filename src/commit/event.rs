@@ -237,18 +237,9 @@ impl Event {
         size: ResourceVector,
         (priority, request_id): (i32, i64),
     ) -> Self {
-        Self::Allocated {
-            container,
-            node,
-            size,
-            queue,
-            key: SchedulerKey::new(priority, request_id),
-            locality: Locality::Any,
-            requested: None,
-            partition: PartitionId::DEFAULT,
-            borrowed: false,
-            from_reservation: false,
-        }
+        let key = SchedulerKey::new(priority, request_id);
+        let asked = (key, None, PartitionId::DEFAULT);
+        Self::allocated_anywhere(container, (node, queue), size, asked)
     }
 
     /// Space was reserved, by a scheduler that knows no more of it.
@@ -293,12 +284,12 @@ impl Event {
         )
     }
 
-    /// A container was placed that a key of an application asks anywhere.
+    /// A container was placed that may be anywhere: for which key, at which level it was asked first, in which partition.
     pub(super) fn allocated_anywhere(
         container: ContainerId,
         (node, queue): (NodeName, QueuePath),
         size: ResourceVector,
-        (key, partition): (SchedulerKey, PartitionId),
+        (key, requested, partition): (SchedulerKey, Option<Locality>, PartitionId),
     ) -> Self {
         Self::Allocated {
             container,
@@ -307,7 +298,7 @@ impl Event {
             queue,
             key,
             locality: Locality::Any,
-            requested: Some(Locality::Any),
+            requested,
             partition,
             borrowed: false,
             from_reservation: false,

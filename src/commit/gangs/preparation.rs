@@ -62,7 +62,7 @@ impl GangPreparation {
 }
 
 impl Ledger {
-    /// Goes on preparing an ask for a gang, with a look at as many nodes as the budget has; whether it is prepared as far
+    /// Goes on preparing an ask for a gang, with as many nodes and members as the budget has; whether it is prepared as far
     /// as it will be. Whether the ask is accepted is up to [`Self::ask_prepared_gang`].
     pub fn prepare_gang(
         &mut self,

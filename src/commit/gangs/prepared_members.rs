@@ -10,6 +10,7 @@ use super::sites::{GangSites, GroupRoom};
 use super::waiting::WaitingGang;
 use crate::commit::event::Event;
 use crate::id::{ContainerId, NodeSlot, QueuePath, SchedulerKey};
+use crate::policy::Locality;
 use crate::snapshot::State;
 
 /// What is worked out ahead of the members of a gang.
@@ -96,5 +97,6 @@ pub(super) fn event(
     queue: &QueuePath,
 ) -> Event {
     let place = (state.nodes[node].name.clone(), queue.clone());
-    Event::allocated_anywhere(id, place, gang.size, (gang.key, gang.partition))
+    let asked = (gang.key, Some(Locality::Any), gang.partition);
+    Event::allocated_anywhere(id, place, gang.size, asked)
 }

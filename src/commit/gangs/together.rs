@@ -25,7 +25,12 @@ impl Ledger {
         events: Option<Vec<Event>>,
     ) {
         let (app, count) = (gang.slot, gang.minimum);
-        let Ok(key) = self.state.apps[app].find_key(gang.key) else {
+        let row = &self.state.apps[app];
+        let asked = row.find_key(gang.key).ok().and_then(|key| {
+            let ask = row.keys[key].at(NameId::ANY)?;
+            Some((key, SoleAsk::of(ask)))
+        });
+        let Some((key, ask)) = asked else {
             debug_assert!(false, "the members are asked for");
             return;
         };
@@ -35,7 +40,7 @@ impl Ledger {
         // After each member but the last one the gang still asks.
         let skipped = self.leaves.skipped_mut();
         skipped.join_idle_often(&mut self.state, leaf, count.saturating_sub(1));
-        let first = self.add_members((gang, key), members);
+        let first = self.add_members((gang, ask), members);
         self.add_events((gang, first), members, events);
         let ended = with_width!(self.state.calculator, N => {
             let placed = PlacedTogether::<N> {
@@ -55,13 +60,9 @@ impl Ledger {
     }
 
     /// Adds the records of members, and their places in lists; the number of the first.
-    fn add_members(&mut self, (gang, key): (&WaitingGang, usize), members: &[NodeSlot]) -> u32 {
+    fn add_members(&mut self, (gang, ask): (&WaitingGang, SoleAsk), members: &[NodeSlot]) -> u32 {
         let (app, size, now_ms) = (gang.slot, gang.size, self.clock.now_ms());
-        let row = &mut self.state.apps[app];
-        let Some(ask) = row.keys[key].at(NameId::ANY).map(SoleAsk::of) else {
-            return row.next_container;
-        };
-        let first = row.take_numbers(gang.minimum);
+        let first = self.state.apps[app].take_numbers(gang.minimum);
         let (row, containers) = (&self.state.apps[app], &mut self.containers);
         let order = containers.next_order(app);
         let mut placed = Vec::with_capacity(members.len());
