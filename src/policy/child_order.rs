@@ -147,7 +147,7 @@ pub fn child_claim(
         ChildOrder::Utilization => 0,
         ChildOrder::PriorityUtilization => queue.settings.priority,
     };
-    part.configured_minimum.is_none().then(|| ChildClaim {
+    part.amounts.minimum().is_none().then(|| ChildClaim {
         child,
         accessible: queue.can_access(partition),
         absolute_capacity: part.absolute_capacity,
@@ -198,10 +198,10 @@ pub fn compare_children(
         share::java_order(used, used_other)
     };
     by_use.then_with(|| {
-        if x.configured_minimum.is_none() && y.configured_minimum.is_none() {
+        if x.amounts.minimum().is_none() && y.amounts.minimum().is_none() {
             share::java_order(y.absolute_capacity, x.absolute_capacity)
         } else {
-            y.configured_minimum.get().cmp(&x.configured_minimum.get())
+            y.amounts.minimum().cmp(&x.amounts.minimum())
         }
     })
 }

@@ -2,6 +2,7 @@
 
 mod amounts;
 mod app;
+mod configured_amounts;
 mod constraint;
 mod demand;
 mod end_cause;
@@ -24,7 +25,7 @@ mod user;
 
 pub use amounts::{Amounts, Excess};
 pub use app::{App, AppPart, AppStage, HeadroomProvider, Submission, refresh_fair_figures};
-
+pub use configured_amounts::ConfiguredAmounts;
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};
 pub use end_cause::EndCause;

@@ -125,6 +125,9 @@ impl Rank {
 pub struct Ranks {
     /// It holds while the state counts this epoch.
     pub epoch: u64,
+    /// The child that is served first, where keys express the order. It is that of the first place, and stands beside
+    /// the epoch: a way down waits for one look less at each level.
+    first: Option<QueueSlot>,
     /// A tree in an array, of which pairs of neighbours are the items: the children in list order are its
     /// second half, and each place before holds the first of the pair at its own index. Empty when
     /// something that no key expresses decides, or there is nobody.
@@ -146,13 +149,13 @@ impl Ranks {
             let [one, other] = pairs[at];
             pairs[at / 2][at % 2] = one.first(other);
         }
-        Self { epoch, pairs }
-    }
-
-    /// The first of all, where there is anybody. With a single child, the tree is that one after nobody.
-    #[inline]
-    fn winner(&self) -> Option<Rank> {
-        self.pairs.first().map(|pair| pair[1])
+        // With a single child, the tree is that one after nobody.
+        let first = pairs.first().map(|pair| pair[1].child);
+        Self {
+            epoch,
+            first,
+            pairs,
+        }
     }
 
     /// The child that is served first, where keys express the order.
@@ -161,7 +164,7 @@ impl Ranks {
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<QueueSlot> {
-        self.winner().map(|rank| rank.child)
+        self.first
     }
 
     /// The children in the order in which they are served, without those passed over.
@@ -218,6 +221,7 @@ impl Ranks {
             at /= 2;
         }
         self.pairs[0][1] = first;
+        self.first = Some(first.child);
     }
 }
 

@@ -1,8 +1,10 @@
 //! A queue of the tree: its figures on every partition, and what only leaves have.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
+use super::configured_amounts::ConfiguredAmounts;
 use super::per_partition::PerPartition;
 use super::ranks::Ranks;
 use super::settings::QueueSettings;
@@ -50,6 +52,9 @@ pub struct Queue {
     // As CapacitySchedulerQueueManager.updateQueues: ManagedParentQueue.reinitialize adds no child.
     pub stray: bool,
 }
+
+// The hot fields of all queues share few sets of a cache where rows have the size of a power of two.
+const _: () = assert!(!size_of::<Queue>().is_multiple_of(128));
 
 impl Queue {
     /// The place of a queue that is in no list any more.
@@ -182,16 +187,13 @@ pub struct QueuePart {
     pub master_used: PackedVector,
     /// Guaranteed resources.
     pub guaranteed: PackedVector,
-    /// Absolute capacity of the configuration; nothing in other modes.
-    pub configured_minimum: PackedVector,
-    /// Absolute maximum of the configuration, or of the parent's below an absolute capacity without
-    /// one; nothing in other modes.
-    pub configured_maximum: PackedVector,
+    /// What the configuration gives as amounts.
+    pub amounts: ConfiguredAmounts,
     /// How far the children's absolute minimums are scaled down, by type; only of parents.
     pub minimum_ratio: Option<Box<[Option<f32>; crate::resource::MAX_TYPES]>>,
     /// The reading of the template that the leaf shares its guarantee with, outside legacy mode.
     // As AutoCreatedLeafQueue.mergeCapacities, which takes over the object of the template.
-    pub shares_guarantee: Option<u64>,
+    pub shares_guarantee: Option<NonZeroU64>,
 }
 
 /// What a managed parent may give each of its leaves on one partition. Fractions are the
@@ -273,8 +275,7 @@ impl Default for QueuePart {
             master_used: none(),
             guaranteed: none(),
             limit: none(),
-            configured_minimum: none(),
-            configured_maximum: none(),
+            amounts: ConfiguredAmounts::default(),
             minimum_ratio: None,
             shares_guarantee: None,
             divisors: Divisors::default(),

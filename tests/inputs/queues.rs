@@ -340,8 +340,9 @@ fn a_refresh_with_further_resource_types_is_refused() {
     assert_eq!(used(&engine), ResourceVector::of(&[1024, 1]));
     for queue in &engine.ledger().state().queues {
         let part = &queue.part(PartitionId::DEFAULT);
-        let amounts = [&part.configured_minimum, &part.guaranteed, &part.limit];
-        assert!(amounts.iter().all(|amount| amount.get()[2] == 0));
+        let (guaranteed, limit) = (part.guaranteed.get(), part.limit.get());
+        let amounts = [part.amounts.minimum(), guaranteed, limit];
+        assert!(amounts.iter().all(|amount| amount[2] == 0));
     }
 }
 

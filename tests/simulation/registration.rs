@@ -73,7 +73,7 @@ fn shown(engine: &Stepped) -> Vec<String> {
             let shares = (part.capacity, part.absolute_capacity, part.maximum_capacity);
             let other = (part.absolute_maximum, part.weight, part.normalized_weight);
             let used = (part.used_capacity, part.absolute_used, &part.minimum_ratio);
-            let amounts = (&part.guaranteed, &part.limit, &part.configured_maximum);
+            let amounts = (&part.guaranteed, &part.limit, part.amounts.maximum());
             format!("{own:?} {shares:?} {other:?} {used:?} {amounts:?}")
         });
         let parts: Vec<String> = parts.collect();

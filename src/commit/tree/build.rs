@@ -15,8 +15,9 @@ use crate::commit::tree::vector_capacities::set_root_capacity;
 use crate::id::{AppSlot, Map, PartitionId, QueuePath, QueueSlot, UserSlot};
 use crate::policy::Limits;
 use crate::queue::{
-    Amounts, AppOrder, CapacityMode, ConfiguredState, CreationScheme, LegacyCapacity,
-    PartitionSettings, PerPartition, Queue, QueueKind, QueuePart, QueueSettings, QueueState,
+    Amounts, AppOrder, CapacityMode, ConfiguredAmounts, ConfiguredState, CreationScheme,
+    LegacyCapacity, PartitionSettings, PerPartition, Queue, QueueKind, QueuePart, QueueSettings,
+    QueueState,
 };
 use crate::resource::{Calculator, PackedVector, ResourceVector, share};
 use crate::snapshot::State;
@@ -128,27 +129,33 @@ pub(in crate::commit) fn configure(tree: &mut Tree<'_>, slot: QueueSlot) {
         let name = Arc::clone(&tree.state.partitions[partition].name);
         let above = tree.state.queues[slot].parent;
         let above = above.map(|parent| tree.state.queues[parent].part(partition));
-        let highest = above.map_or(ResourceVector::NONE, |part| part.configured_maximum.get());
+        let highest = above.map_or(ResourceVector::NONE, |part| part.amounts.maximum());
         let part = tree.state.queues[slot].part_mut(partition);
         part.accessible = settings.accessible.contains(&name);
         let of = settings.partitions.get(&name);
         part.configured = of.is_some();
         let Some(of) = of else { continue };
         part.known = true;
-        configure_minimum(part, of, calculator, root);
-        configure_maximum(part, of, calculator, highest);
+        let minimum = configure_minimum(part, of, calculator, root);
+        let highest = if minimum.is_none() {
+            ResourceVector::NONE
+        } else {
+            highest
+        };
+        let maximum = configure_maximum(part, of, calculator, highest);
+        part.amounts = ConfiguredAmounts::of(minimum, maximum);
         part.master_share = of.maximum_master_share;
     }
     tree.state.queues[slot].mode = mode_of(tree, slot);
 }
 
-/// The capacity of a queue on a partition, as its settings say it.
+/// The capacity of a queue on a partition, as its settings say it; returns an absolute one.
 fn configure_minimum(
     part: &mut QueuePart,
     of: &PartitionSettings,
     calculator: Calculator,
     root: bool,
-) {
+) -> ResourceVector {
     part.mode = CapacityMode::Percent;
     part.capacity = 0.0;
     // A value in brackets may have a weight, too, beside its mode.
@@ -156,7 +163,6 @@ fn configure_minimum(
         .capacity
         .common_weight(calculator.types())
         .unwrap_or(-1.0);
-    part.configured_minimum = PackedVector::default();
     match of.capacity.legacy {
         LegacyCapacity::Percent(percent) => part.capacity = share::quotient(percent, 100.0),
         LegacyCapacity::Weight(weight) if root => {
@@ -169,35 +175,32 @@ fn configure_minimum(
         }
         LegacyCapacity::Absolute(amount) => {
             part.mode = CapacityMode::Absolute;
-            part.configured_minimum.set(calculator.known(&amount));
+            return calculator.known(&amount);
         }
         LegacyCapacity::Unusable => {}
     }
+    ResourceVector::NONE
 }
 
-/// The maximum of a queue on a partition; `highest`: that of its parent.
+/// The maximum of a queue on a partition; returns an absolute one, which is `highest` where none is set.
 fn configure_maximum(
     part: &mut QueuePart,
     of: &PartitionSettings,
     calculator: Calculator,
     highest: ResourceVector,
-) {
+) -> ResourceVector {
     // A maximum in brackets counts as 100 % until resources are derived from it, which happens
     // only beside an absolute capacity.
     part.maximum_capacity = 1.0;
-    part.configured_maximum = PackedVector::default();
-    match of.maximum.legacy {
+    let own = match of.maximum.legacy {
         LegacyCapacity::Percent(percent) => {
             part.maximum_capacity = share::quotient(percent, 100.0);
+            ResourceVector::NONE
         }
-        LegacyCapacity::Absolute(amount) => {
-            part.configured_maximum.set(calculator.known(&amount));
-        }
-        LegacyCapacity::Weight(_) | LegacyCapacity::Unusable => {}
-    }
-    if part.configured_maximum.is_none() && !part.configured_minimum.is_none() {
-        part.configured_maximum.set(highest);
-    }
+        LegacyCapacity::Absolute(amount) => calculator.known(&amount),
+        LegacyCapacity::Weight(_) | LegacyCapacity::Unusable => ResourceVector::NONE,
+    };
+    if own.is_none() { highest } else { own }
 }
 
 /// The capacity mode of a queue as a whole, from those of its partitions.
@@ -379,7 +382,7 @@ impl Tree<'_> {
         let settings = settings.map_err(|code| RefreshError::CreatedQueue(path(), code))?;
         for (label, of) in &settings.partitions {
             let partition = self.registry.partition(label);
-            let highest = partition.map(|partition| above.part(partition).configured_maximum.get());
+            let highest = partition.map(|partition| above.part(partition).amounts.maximum());
             let (calculator, cluster) = (self.state.calculator, &self.state.cluster);
             let amounts = Amounts::of(of);
             let (_, excesses) = amounts.check(calculator, cluster, highest.unwrap_or_default());

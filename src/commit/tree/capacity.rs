@@ -247,24 +247,24 @@ fn update_effective_absolute(
     let calculator = state.calculator;
     let above = state.queues[parent].part(partition);
     let ratios = above.minimum_ratio.as_deref().copied();
-    let highest = if above.configured_maximum.is_none() {
+    let highest = if above.amounts.maximum().is_none() {
         above.limit.get()
     } else {
-        above.configured_maximum.get()
+        above.amounts.maximum()
     };
     // As AbstractCSQueue.getOrInheritMaxResource, which compares by shares of the partition.
     let total = state.total(partition);
     let part = state.queues[queue].part_mut(partition);
-    let configured = part.configured_minimum.get();
+    let configured = part.amounts.minimum();
     let guaranteed = |i| match ratios.and_then(|ratios: [_; MAX_TYPES]| ratios[i]) {
         Some(ratio) => share::scale_f32(configured[i], ratio),
         None => configured[i],
     };
     part.guaranteed = ResourceVector::<MAX_TYPES>::build(guaranteed).into();
-    part.limit.set(if part.configured_maximum.is_none() {
+    part.limit.set(if part.amounts.maximum().is_none() {
         highest
     } else {
-        calculator.min(&total, &part.configured_maximum.get(), &highest)
+        calculator.min(&total, &part.amounts.maximum(), &highest)
     });
     derive_fractions(state, queue, parent, partition);
 }
@@ -277,7 +277,7 @@ fn update_minimum_ratio(state: &mut State, queue: QueueSlot, partition: Partitio
         .children
         .iter()
         .fold(ResourceVector::NONE, |sum, &child| {
-            sum + state.queues[child].part(partition).configured_minimum.get()
+            sum + state.queues[child].part(partition).amounts.minimum()
         });
     let own = row.part(partition).guaranteed.get();
     let root_without_nodes = row.parent.is_none() && own.is_none();

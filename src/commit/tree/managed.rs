@@ -9,6 +9,7 @@
 // refreshes need a monitor.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use super::Tree;
@@ -16,10 +17,10 @@ use super::refresh_error::RefreshError;
 use crate::accounting::update_used;
 use crate::id::{AppSlot, Map, PartitionId, QueueSlot, java_order};
 use crate::queue::{
-    CapacityMode, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings, TemplatePart,
-    VectorEntry,
+    CapacityMode, ConfiguredAmounts, LegacyCapacity, PartitionSettings, Queue, QueueKind,
+    QueueSettings, TemplatePart, VectorEntry,
 };
-use crate::resource::{PackedVector, ResourceVector, share};
+use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
 /// The template in the settings of a managed parent; nothing for other queues.
@@ -78,10 +79,7 @@ impl Tree<'_> {
         for (name, of) in configured.into_iter().flatten() {
             let partition = self.add_partition(name, false, false);
             let (calculator, cluster) = (self.state.calculator, self.state.cluster);
-            let highest = self.state.queues[parent]
-                .part(partition)
-                .configured_maximum
-                .get();
+            let highest = self.state.queues[parent].part(partition).amounts.maximum();
             let own = amount_of(&of.maximum.legacy);
             let limit = if own.is_none() { highest } else { own };
             let limit = calculator.min(&cluster, &limit, &highest);
@@ -91,8 +89,7 @@ impl Tree<'_> {
             let above = &parts[partition];
             let wanted = amount_of(&of.capacity.legacy);
             if let Some(part) = template.get_mut(&partition) {
-                part.capacity =
-                    calculator.divide(&cluster, &wanted, &above.configured_minimum.get());
+                part.capacity = calculator.divide(&cluster, &wanted, &above.amounts.minimum());
                 part.maximum_capacity = calculator.divide(&cluster, &limit, &highest);
                 part.absolute_capacity = share::product(part.capacity, above.absolute_capacity);
             }
@@ -115,7 +112,7 @@ impl Tree<'_> {
                 let part = self.state.queues[leaf].part_mut(partition);
                 (part.absolute_capacity, part.absolute_maximum) = (0.0, 0.0);
                 part.maximum_capacity = template.maximum_capacity;
-                part.configured_minimum = PackedVector::default();
+                part.amounts = ConfiguredAmounts::of(ResourceVector::NONE, part.amounts.maximum());
                 part.shares_guarantee = None;
             }
         }
@@ -367,5 +364,7 @@ fn give(state: &mut State, parent: QueueSlot, leaf: QueueSlot, partition: Partit
     part.maximum_capacity = template.maximum_capacity;
     part.absolute_maximum = share::product(template.maximum_capacity, highest);
     let shares = row.mode == CapacityMode::Absolute && template.absolute_capacity > 0.0;
-    row.part_mut(partition).shares_guarantee = shares.then_some(template.reading);
+    // Readings are epochs, which count from one.
+    row.part_mut(partition).shares_guarantee =
+        shares.then_some(template.reading).and_then(NonZeroU64::new);
 }

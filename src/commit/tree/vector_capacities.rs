@@ -9,6 +9,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use crate::commit::tree::fractions::{derive_fractions, update_absolute};
 use crate::id::{PartitionId, QueueSlot};
@@ -265,7 +266,7 @@ fn ratios(state: &State, pot: &Pot, children: &[Child]) -> Vec<f64> {
 /// type.
 fn children_on(state: &State, parent: QueueSlot, partition: PartitionId) -> Children {
     let (mut all, mut guarantees) = (Vec::new(), Vec::new());
-    let mut shared: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut shared: BTreeMap<NonZeroU64, usize> = BTreeMap::new();
     for &queue in &state.queues[parent].children {
         let part = state.queues[queue].part(partition);
         if !part.configured {

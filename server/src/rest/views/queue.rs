@@ -289,14 +289,8 @@ impl Queues<'_> {
             }
         };
         object
-            .with(
-                "configuredMinResource",
-                configured(&part.configured_minimum.get()),
-            )
-            .with(
-                "configuredMaxResource",
-                configured(&part.configured_maximum.get()),
-            )
+            .with("configuredMinResource", configured(&part.amounts.minimum()))
+            .with("configuredMaxResource", configured(&part.amounts.maximum()))
             .with("effectiveMinResource", effective(&part.guaranteed.get()))
             .with("effectiveMaxResource", effective(&part.limit.get()))
     }
