@@ -2,11 +2,14 @@
 //! to the same as one that is asked for in a single piece.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use std::time::Duration;
+
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, AskError, Closeness, Desk, DeskAnswer, GangAsk, NodeName,
-    NodeReport, NodeSpec, ResourceVector, Sequential, StateView,
+    NodeReport, NodeSpec, ResourceVector, Sequential, StateView, TreeSettings,
 };
 use capsched::commit::Ledger;
+use capsched::queue::{ConfiguredState, QueueState};
 use proptest::collection::vec;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 use proptest::test_runner::RngSeed;
@@ -185,6 +188,21 @@ enum Call {
     AddNode(u32),
     RemoveNode(u32),
     Gang(i64, u32, i64, bool),
+    /// Time in ms.
+    Pass(u64),
+    /// Of the queue of the gang.
+    Stop,
+}
+
+/// The queues of [`cluster`] of which the one of the gang takes no more applications.
+fn stopped() -> TreeSettings {
+    let mut settings = settings_at([], LEAVES);
+    for queue in &mut settings.queues {
+        if &*queue.path == "root.a" {
+            queue.state = Some(ConfiguredState::Stopped);
+        }
+    }
+    settings
 }
 
 fn calls() -> impl Strategy<Value = Call> {
@@ -197,6 +215,7 @@ fn calls() -> impl Strategy<Value = Call> {
         4 => (0..NODES).prop_map(Call::Beat),
         1 => (NODES..2 * NODES).prop_map(Call::AddNode),
         1 => (0..NODES).prop_map(Call::RemoveNode),
+        1 => (1u64..40_000).prop_map(Call::Pass),
         3 => (0i64..3, 0u32..120, 1i64..5, any::<bool>())
             .prop_map(|(id, minimum, units, rack)| Call::Gang(id, minimum, units, rack)),
     ]
@@ -243,16 +262,24 @@ impl Call {
     /// On an engine whose calls have one piece; refusals are as good as other answers.
     fn whole(&self, engine: &mut Sequential) {
         match *self {
-            Self::Nothing | Self::Gang(..) => {}
+            Self::Nothing | Self::Gang(..) | Self::Pass(_) => {}
             Self::Beat(node) => drop(engine.heartbeat(&name(node), &NodeReport::AsExpected)),
             Self::AddNode(node) => drop(engine.add_node(&spec(node))),
             Self::RemoveNode(node) => drop(engine.remove_node(&name(node))),
             Self::Finish => drop(engine.finish_app(LONG)),
+            Self::Stop => engine.reconfigure(stopped()).unwrap(),
             _ => drop(engine.ask(self.of(), &self.ask())),
         }
     }
 
-    /// The same, and a turn in which it is carried out behind a part of a gang.
+    /// What shows in the turn of a call already, before any part.
+    fn first(&self, engine: &mut Sequential) {
+        if let Self::Pass(ms) = *self {
+            engine.advance_to(engine.ledger().now_ms() + ms);
+        }
+    }
+
+    /// The same as [`Self::whole`], and a turn in which it is carried out behind a part of a gang.
     fn in_turn(&self, desk: &mut Desk) {
         fn send<T>(desk: &mut Desk, call: impl FnOnce(&Desk) -> DeskAnswer<T>) {
             let mut answer = call(desk);
@@ -272,6 +299,11 @@ impl Call {
                 drop(alone(desk, |desk| desk.ask(vec![(LONG, self.ask())])));
             }
             Self::Finish => drop(alone(desk, |desk| desk.finish_app(LONG))),
+            Self::Pass(ms) => {
+                desk.pass(Duration::from_millis(ms));
+                desk.turn();
+            }
+            Self::Stop => send(desk, |desk| desk.reconfigure(stopped())),
             _ => send(desk, |desk| desk.ask(vec![(self.of(), self.ask())])),
         }
     }
@@ -310,6 +342,7 @@ fn changes_meanwhile(ask: &GangAsk, turns: u32, change: &[Call]) -> (Desk, Seque
     }
     for call in change {
         call.in_turn(&mut desk);
+        call.first(&mut gangs.whole);
         gangs.follow();
         call.whole(&mut gangs.whole);
     }
@@ -347,6 +380,67 @@ fn changes_after_the_members_are_planned() {
     }
 }
 
+/// A gang waits from its last part on, however long the parts before took.
+#[test]
+fn the_deadline_passes_between_two_parts() {
+    let pass = [Call::Pass(60_001)];
+    for turns in 0..5 {
+        let (desk, whole) = changes_meanwhile(&gang(0, 1500, 2, Closeness::Anywhere), turns, &pass);
+        assert_eq!(members(desk.ledger()), 1500);
+        assert_alike(&desk, whole);
+        if turns < 3 {
+            let ask = gang(0, 2300, 2, Closeness::Anywhere);
+            let (desk, whole) = changes_meanwhile(&ask, turns, &pass);
+            assert_eq!(desk.ledger().waiting_gangs()[0].deadline_ms, 120_001);
+            assert_alike(&desk, whole);
+        }
+    }
+}
+
+/// Another gang waits under the same key. Its time is over before the one that would replace it is asked for.
+#[test]
+fn the_deadline_of_the_one_that_is_replaced_passes_between_two_parts() {
+    let (first, second) = (
+        gang(0, 2300, 2, Closeness::Anywhere),
+        gang(0, 1500, 2, Closeness::Anywhere),
+    );
+    for turns in 1..5 {
+        let (mut whole, mut desk) = (cluster(), Desk::of(cluster()));
+        let asked = alone(&mut desk, |desk| desk.ask_gang(LONG, first.clone()));
+        assert_eq!(asked, Ok(()));
+        whole.ask_gang(LONG, &first).unwrap();
+        let mut asked = desk.ask_gang(LONG, second.clone());
+        (0..turns).for_each(|_| desk.turn());
+        assert_eq!(desk.ledger().waiting_gangs().len(), 1, "{turns}");
+        Call::Pass(60_001).in_turn(&mut desk);
+        assert!(desk.ledger().waiting_gangs().is_empty(), "{turns}");
+        while asked.take().is_none() {
+            desk.turn();
+        }
+        Call::Pass(60_001).first(&mut whole);
+        whole.ask_gang(LONG, &second).unwrap();
+        assert_eq!(members(desk.ledger()), 1500);
+        assert_alike(&desk, whole);
+    }
+}
+
+/// A queue that drains serves the applications that it has, gangs as well.
+#[test]
+fn its_queue_is_stopped_between_two_parts() {
+    for (minimum, placed) in [(1500, 1500), (2300, 0)] {
+        let most = if placed > 0 { 5 } else { 3 };
+        for turns in 0..most {
+            let ask = gang(0, minimum, 2, Closeness::Anywhere);
+            let (desk, whole) = changes_meanwhile(&ask, turns, &[Call::Stop]);
+            let state = desk.ledger().state();
+            let leaf = desk.ledger().queue("root.a").unwrap();
+            assert_eq!(state.queues[leaf].state, QueueState::Draining, "{turns}");
+            assert_eq!(members(desk.ledger()), placed);
+            assert_alike(&desk, whole);
+        }
+    }
+}
+
 /// A container of the same application takes a number, on a node that has room for as many members as before.
 #[test]
 fn a_number_is_taken_after_the_members_are_planned() {
@@ -371,6 +465,7 @@ proptest! {
         for call in &calls {
             let sent = call.gang().map(|ask| (ask.clone(), desk.ask_gang(LONG, ask)));
             call.in_turn(&mut desk);
+            call.first(&mut gangs.whole);
             gangs.follow();
             call.whole(&mut gangs.whole);
             gangs.asked.extend(sent);

@@ -3,6 +3,8 @@
 //!
 //! Tests: `tests/runtime/turns.rs`.
 
+use std::time::Duration;
+
 use crate::commit::{
     AppError, AskError, HeartbeatReply, Ledger, MovedApps, NodeError, PartitionSpec,
     PreemptionRound, PreparedRefresh, Recovered, RefreshError, SubmitError, Submitted, Verdicts,
@@ -29,6 +31,7 @@ use crate::time::ManualClock;
 pub struct Desk {
     committer: Committer<ManualClock>,
     inbox: InboxSender<Command>,
+    clock: ManualClock,
 }
 
 impl std::fmt::Debug for Desk {
@@ -63,6 +66,7 @@ impl Desk {
         Self {
             committer: parts.committer,
             inbox: parts.commands.into_inbox(),
+            clock,
         }
     }
 
@@ -75,6 +79,11 @@ impl Desk {
     pub fn ledger(&self) -> &Ledger {
         let settled = self.committer.engine().if_settled();
         settled.expect("nothing waits between turns").ledger()
+    }
+
+    /// Lets some time pass.
+    pub fn pass(&self, time: Duration) {
+        self.clock.advance(time);
     }
 
     /// A turn of the committer.
