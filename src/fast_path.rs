@@ -76,6 +76,8 @@ fast_paths! {
     PreparedRefresh,
     /// The members of a gang are placed together, with sums and one list after the other.
     GangTogether,
+    /// A round of preemption on a thread of its own looks at a copy of what nodes hold, made in parts.
+    PlacedCopy,
 }
 
 /// One wrong edit of a fast path, for the tests that must notice it. Its documentation says what it does
@@ -136,6 +138,8 @@ pub enum PlantedFlaw {
     PreparedRefreshIsStale,
     /// Members of a gang that are placed together count as one scheduling opportunity.
     GangTogetherDropsCounter,
+    /// What nodes hold is kept in a copy though it changed since.
+    PlacedCopyIsStale,
 }
 
 impl PlantedFlaw {
@@ -186,6 +190,7 @@ impl PlantedFlaw {
         ),
         (FastPath::PreparedRefresh, Self::PreparedRefreshIsStale),
         (FastPath::GangTogether, Self::GangTogetherDropsCounter),
+        (FastPath::PlacedCopy, Self::PlacedCopyIsStale),
     ];
 }
 

@@ -7,15 +7,13 @@
 //!
 //! Tests: `tests/runtime/whole_state.rs`.
 
-use std::sync::Arc;
-
 use super::view::{NodeQueueView, StateView};
 use super::viewer::Viewer;
 use crate::cluster::NodeState;
 use crate::commit::{Ledger, LiveNumbers};
 use crate::id::{AppSlot, NodeSlot};
 use crate::runtime::{CallError, Threaded};
-use crate::snapshot::{Snapshot, State};
+use crate::snapshot::Snapshot;
 
 /// Numbers that are copied between two commands of others.
 const PART: usize = 4096;
@@ -77,9 +75,7 @@ fn view(
     live: &LiveNumbers,
     queues: Vec<(NodeSlot, NodeQueueView)>,
 ) -> StateView {
-    let mut state = State::new(Arc::clone(&snapshot.settings));
-    let empty = Snapshot::empty(Arc::clone(&snapshot.settings));
-    state.refresh(&empty, snapshot, |_| {});
+    let state = snapshot.to_state();
     let viewer = Viewer::of(&state);
     let mut queues = queues.into_iter().peekable();
     let mut nodes = Vec::new();

@@ -95,6 +95,7 @@ impl Ledger {
             let container = self.containers.get_mut(slot);
             container.master = true;
             let id = container.id;
+            self.containers.note_rewritten(slot);
             self.state.apps[app].master = Some(id.number);
             self.masters.restore_own(&mut self.state, app);
             self.outbox.push(Event::MasterStarted {

@@ -74,6 +74,7 @@ pub use apps::operations::{LeafApps, MovedApps};
 pub use containers::container::{Container, ContainerState};
 pub use containers::hand_out::HandOut;
 pub use containers::live_numbers::LiveNumbers;
+pub use containers::placed_copy::{PlacedCopy, SeenContainer};
 pub use containers::preempt::{
     PreemptionProgress, PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts,
 };

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::holdings::Holdings;
 use super::view::{
     LimitLookup, RoundApp, RoundContainer, RoundInput, RoundLeaf, RoundNode, RoundQueue,
     RoundQueuePart, RoundUser,
 };
-use crate::commit::{Container, ContainerState, Ledger};
+use crate::commit::SeenContainer;
 use crate::id::{
     AppSlot, ContainerId, NameId, NodeSlot, PartitionId, QueueSlot, Set, UserSlot, java_order,
 };
@@ -19,8 +20,8 @@ use crate::resource::{ResourceVector, share};
 use crate::snapshot::State;
 
 /// Positions in the view, and what looking changes.
-pub(super) struct Extraction<'a> {
-    ledger: &'a Ledger,
+pub(super) struct Extraction<'a, H> {
+    held: &'a H,
     state: &'a State,
     partitions: Vec<PartitionId>,
     /// Position of each partition among those of the view.
@@ -72,7 +73,7 @@ fn common_limit(
         })
 }
 
-impl LimitLookup for Extraction<'_> {
+impl<H> LimitLookup for Extraction<'_, H> {
     fn among_all(&mut self, queue: usize, user: usize, partition: usize) -> ResourceVector {
         let (leaf, partition) = (self.queues[queue], self.partitions[partition]);
         let (limits, computed) = (&mut self.limits, &mut self.computed);
@@ -86,12 +87,17 @@ impl LimitLookup for Extraction<'_> {
     }
 }
 
-impl<'a> Extraction<'a> {
-    pub(super) fn new(ledger: &'a Ledger) -> Self {
-        let state = ledger.state();
-        let exists = |id: &PartitionId| state.partitions[*id].exists;
-        let mut partitions: Vec<_> = state.partition_ids().filter(exists).collect();
-        partitions.sort_by_key(|&id| &state.partitions[id].name);
+/// The partitions of a view, in its order.
+pub(super) fn partitions_of(state: &State) -> Vec<PartitionId> {
+    let exists = |id: &PartitionId| state.partitions[*id].exists;
+    let mut partitions: Vec<_> = state.partition_ids().filter(exists).collect();
+    partitions.sort_by_key(|&id| &state.partitions[id].name);
+    partitions
+}
+
+impl<'a, H: Holdings> Extraction<'a, H> {
+    pub(super) fn new(state: &'a State, held: &'a H) -> Self {
+        let partitions = partitions_of(state);
         let mut partition_at = vec![None; state.partitions.len()];
         for (i, id) in partitions.iter().enumerate() {
             partition_at[id.index()] = Some(i);
@@ -99,7 +105,7 @@ impl<'a> Extraction<'a> {
         let queues = state.subtree(State::ROOT);
         let queue_at = queues.iter().enumerate().map(|(i, &slot)| (slot, i));
         Self {
-            ledger,
+            held,
             state,
             partitions,
             partition_at,
@@ -113,14 +119,8 @@ impl<'a> Extraction<'a> {
             computed: Vec::new(),
             handed: BTreeMap::new(),
             sorted: Vec::new(),
-            spared: ledger.whole_gangs().flatten().copied().collect(),
+            spared: held.whole_gang_members(),
         }
-    }
-
-    /// Names of the partitions, in the order of the view.
-    pub(super) fn partition_names(&self) -> Vec<std::sync::Arc<str>> {
-        let name = |&id: &PartitionId| (*self.state.partitions[id].name).into();
-        self.partitions.iter().map(name).collect()
     }
 
     /// What looking changes, for the ledger.
@@ -142,7 +142,7 @@ impl<'a> Extraction<'a> {
 
     pub(super) fn view(&mut self) -> RoundInput {
         let state = self.state;
-        let nodes = self.ledger.nodes_by_registration();
+        let nodes = self.held.nodes_by_registration();
         self.number_apps(&nodes);
         let mut queues = self.queues();
         self.set_demand(&mut queues);
@@ -179,7 +179,7 @@ impl<'a> Extraction<'a> {
     /// nodes, a position.
     fn number_apps(&mut self, nodes: &[NodeSlot]) {
         let state = self.state;
-        let mut all: BTreeMap<_, _> = self.ledger.apps_by_id().into_iter().collect();
+        let mut all: BTreeMap<_, _> = self.held.apps_by_id().into_iter().collect();
         let mut known = vec![false; state.apps.len()];
         for slot in all.values() {
             known[slot.index()] = true;
@@ -190,7 +190,7 @@ impl<'a> Extraction<'a> {
             all.entry(state.apps[slot].id).or_insert(slot);
         }
         for &node in nodes {
-            for container in self.ledger.containers_of_node(node) {
+            for container in self.held.on_node(node) {
                 if !known[container.app.index()] {
                     all.entry(container.id.app).or_insert(container.app);
                 }
@@ -389,7 +389,7 @@ impl<'a> Extraction<'a> {
         containers: &mut Vec<RoundContainer>,
     ) -> Vec<RoundNode> {
         let mut nodes = Vec::with_capacity(slots.len());
-        let holds = |&slot: &NodeSlot| self.ledger.containers_of_node(slot).size_hint().0;
+        let holds = |&slot: &NodeSlot| self.held.on_node(slot).size_hint().0;
         containers.reserve(slots.iter().map(holds).sum());
         for &slot in slots {
             let row = &self.state.nodes[slot];
@@ -406,17 +406,17 @@ impl<'a> Extraction<'a> {
                 running: Vec::with_capacity(holds(&slot)),
                 reserved: None,
             };
-            for container in self.ledger.containers_of_node(slot) {
-                if let Some(view) = self.container(container, nodes.len()) {
+            for container in self.held.on_node(slot) {
+                if let Some(view) = self.container(&container, nodes.len()) {
                     node.running.push(containers.len());
-                    if container.state != ContainerState::Done {
+                    if !container.done {
                         apps[view.app].live.push(containers.len());
                     }
                     containers.push(view);
                 }
             }
-            let held = self.ledger.reservation_on(slot);
-            if let Some(view) = held.and_then(|held| self.container(held, nodes.len())) {
+            let held = self.held.reservation_on(slot);
+            if let Some(view) = held.and_then(|held| self.container(&held, nodes.len())) {
                 node.reserved = Some(containers.len());
                 apps[view.app].reserved.push(containers.len());
                 containers.push(view);
@@ -430,7 +430,7 @@ impl<'a> Extraction<'a> {
         nodes
     }
 
-    fn container(&self, row: &Container, node: usize) -> Option<RoundContainer> {
+    fn container(&self, row: &SeenContainer, node: usize) -> Option<RoundContainer> {
         if self.spared.contains(&row.id) {
             return None;
         }
@@ -445,7 +445,7 @@ impl<'a> Extraction<'a> {
             size: row.size.get(),
             node,
             requested_partition: self.partition_at[row.requested_partition.index()],
-            reserved: row.state == ContainerState::Reserved,
+            reserved: row.reserved,
             master: row.master,
             killable: killable.iter().any(|killable| killable.container == row.id),
             may_move: asks.is_none_or(|asks| asks.relaxed(NameId::ANY)),

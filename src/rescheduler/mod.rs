@@ -12,6 +12,7 @@
 mod explain;
 mod extract;
 mod fifo;
+mod holdings;
 mod hungry;
 mod ideal;
 mod intra;

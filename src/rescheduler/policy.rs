@@ -8,14 +8,15 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::explain::{AppVerdict, WhyNot, explain};
 use super::round::{Memory, RoundPlan, plan};
-use super::scene::{Scene, decide_here, look, partition_names};
+use super::scene::{Scene, decide_here, look, look_at_copy, look_in_parts, partition_names};
 use super::settings::Settings;
 use super::view::{LimitLookup, RoundInput};
-use crate::commit::{Ledger, PreemptionReason, Verdict, Verdicts};
+use crate::commit::{Ledger, PlacedCopy, PreemptionReason, Verdict, Verdicts};
 use crate::id::{ApplicationId, ContainerId, QueuePath};
 use crate::metrics::Closed;
 use crate::resource::ResourceVector;
 use crate::runtime::{Access, Monitor, Threaded};
+use crate::snapshot::State;
 
 /// The preemption policy: its settings and what it asked back when.
 #[derive(Clone, Debug, Default)]
@@ -113,10 +114,28 @@ impl Rescheduler {
         if !self.settings.is_active() {
             return Verdicts::default();
         }
-        let names = partition_names(ledger);
+        let names = partition_names(ledger.state());
         decide_here(ledger, |view, limits, now_ms| {
             self.decide((view, &names), limits, now_ms)
         })
+    }
+
+    /// One round over a copy of what nodes hold, with a state of the same moment; nothing when it has nothing to do.
+    pub fn round_on_copy(&mut self, state: &State, placed: &PlacedCopy) -> Verdicts {
+        if !self.settings.is_active() {
+            return Verdicts::default();
+        }
+        let scene = look_at_copy(state, placed, &self.settings);
+        self.decide_scene(scene)
+    }
+
+    /// What a look computed on the way is not handed back: other rounds compute it again.
+    fn decide_scene(&mut self, mut scene: Scene) -> Verdicts {
+        let (view, limits) = ((&scene.view, &*scene.names), &mut scene.limits);
+        Verdicts {
+            observations: Vec::new(),
+            verdicts: self.decide(view, limits, scene.now_ms),
+        }
     }
 
     /// Whether the last round found nothing to do, and another one would not either as long as
@@ -130,11 +149,11 @@ impl Rescheduler {
     /// round would find it now. Nothing changes by it.
     #[must_use]
     pub fn explain(&self, ledger: &Ledger) -> Vec<AppVerdict> {
-        self.explain_scene(look(ledger, &self.settings), &partition_names(ledger))
+        self.explain_scene(look(ledger, &self.settings))
     }
 
     /// The same of a look that was taken before.
-    fn explain_scene(&self, mut scene: Scene, names: &[Arc<str>]) -> Vec<AppVerdict> {
+    fn explain_scene(&self, mut scene: Scene) -> Vec<AppVerdict> {
         let settings = Settings {
             observe_only: true,
             ..self.settings.clone()
@@ -142,7 +161,13 @@ impl Rescheduler {
         let mut memory = Memory::default();
         let limits = &mut scene.limits;
         let plan = plan(&scene.view, &settings, limits, &mut memory, scene.now_ms);
-        explain(&scene.view, &plan, &self.settings, &self.memory, names)
+        explain(
+            &scene.view,
+            &plan,
+            &self.settings,
+            &self.memory,
+            &scene.names,
+        )
     }
 
     /// `names`: those of the partitions of the view.
@@ -209,8 +234,7 @@ impl Rescheduler {
 /// A question to a policy on its own thread.
 struct Question(SyncSender<Vec<AppVerdict>>);
 
-/// The ledger is looked at through the committer; the round itself runs on the monitor's. What
-/// the look computed on the way is not handed back: other rounds compute it again.
+/// The ledger is looked at through the committer, in parts; the round itself runs on the monitor's thread.
 impl Monitor for Rescheduler {
     fn interval_ms(&self) -> Option<u64> {
         self.settings.interval_ms()
@@ -220,16 +244,8 @@ impl Monitor for Rescheduler {
         if !self.settings.is_active() {
             return Verdicts::default();
         }
-        let settings = self.settings.clone();
-        let look = move |ledger: &Ledger| (look(ledger, &settings), partition_names(ledger));
-        let Ok((mut scene, names)) = access.inspect(look) else {
-            return Verdicts::default();
-        };
-        let (view, limits) = (&scene.view, &mut scene.limits);
-        Verdicts {
-            observations: Vec::new(),
-            verdicts: self.decide((view, &names), limits, scene.now_ms),
-        }
+        let looked = look_in_parts(access, &self.settings);
+        looked.map_or_else(|_| Verdicts::default(), |scene| self.decide_scene(scene))
     }
 
     fn message(&mut self, message: Box<dyn Any + Send>, access: &Access) {
@@ -241,13 +257,8 @@ impl Monitor for Rescheduler {
             Err(other) => other.downcast::<Question>(),
         };
         if let Ok(question) = question {
-            let settings = self.settings.clone();
-            let look = move |ledger: &Ledger| (look(ledger, &settings), partition_names(ledger));
-            let found = access.inspect(look);
-            let answer = found.map_or_else(
-                |_| Vec::new(),
-                |(scene, names)| self.explain_scene(scene, &names),
-            );
+            let found = look_in_parts(access, &self.settings);
+            let answer = found.map_or_else(|_| Vec::new(), |scene| self.explain_scene(scene));
             // Whoever asked may have given up.
             drop(question.0.try_send(answer));
         }

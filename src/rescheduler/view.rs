@@ -6,7 +6,7 @@ use crate::id::{ApplicationId, ContainerId, NodeSlot, QueuePath, SchedulerKey};
 use crate::resource::{Calculator, ResourceVector};
 
 /// The cluster as one round sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RoundInput {
     /// How resources are compared.
     pub calculator: Calculator,
@@ -78,7 +78,7 @@ impl RoundInput {
 }
 
 /// A queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RoundQueue {
     /// Full path.
     pub path: QueuePath,
@@ -99,7 +99,7 @@ pub struct RoundQueue {
 }
 
 /// Figures of a queue on one partition.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RoundQueuePart {
     /// Containers and reservations.
     pub used: ResourceVector,
@@ -123,7 +123,7 @@ pub struct RoundQueuePart {
 }
 
 /// What only leaves have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundLeaf {
     /// Active applications in the order in which they are served.
     pub active: Vec<usize>,
@@ -138,14 +138,14 @@ pub struct RoundLeaf {
 }
 
 /// A user's record in a leaf.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RoundUser {
     /// Containers and reservations by partition.
     pub used: Vec<ResourceVector>,
 }
 
 /// An application.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RoundApp {
     /// Its number.
     pub id: ApplicationId,
@@ -174,7 +174,7 @@ pub struct RoundApp {
 }
 
 /// A node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RoundNode {
     /// Its place in the ledger.
     pub slot: NodeSlot,
@@ -195,7 +195,7 @@ pub struct RoundNode {
 }
 
 /// A container, or a reservation of one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundContainer {
     /// Application and number.
     pub id: ContainerId,

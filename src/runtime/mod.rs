@@ -47,6 +47,7 @@ pub use handles::event_reader::{Awaited, DeliveredEvents};
 pub use handles::event_stream::{EventStream, StreamTimeout};
 pub use handles::looks::CallError;
 pub use handles::monitor::{Access, Monitor};
+pub use handles::placed_looks::PlacedLook;
 pub use handles::start::{Mode, NodeSorting, Placement, Running, StartError};
 pub use panics::{PanicCause, WorkerPanics};
 pub use proposer::stopwatch::Latencies;

@@ -386,6 +386,17 @@ impl Snapshot {
         next
     }
 
+    /// A state that shows the same, for whoever reads a state.
+    ///
+    /// Cost: a copy of every row.
+    #[must_use]
+    pub fn to_state(&self) -> State {
+        let mut state = State::new(Arc::clone(&self.settings));
+        let empty = Self::empty(Arc::clone(&self.settings));
+        state.refresh(&empty, self, |_| {});
+        state
+    }
+
     /// Frees what nobody else reads of it, as [`Frozen::forget`] does.
     pub fn forget(self, mut did: impl FnMut(usize)) {
         let Self {

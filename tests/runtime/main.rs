@@ -21,6 +21,7 @@ mod label_turns;
 mod looks;
 mod move_turns;
 mod panics;
+mod preemption_turns;
 mod recovery_turns;
 mod refresh_turns;
 mod refusals;

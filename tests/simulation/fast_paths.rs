@@ -12,7 +12,7 @@ use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Desk, GangAsk, Mode, NodeSpec,
     PartitionSpec, Pipeline, Sequential, StateView, TreeSettings,
 };
-use capsched::commit::TreeCopy;
+use capsched::commit::{PlacedCopy, TreeCopy};
 use capsched::config;
 use capsched::fast_path::{AllFast, FastPath, PlantedFlaw, with_flaw, with_slow};
 use capsched::id::NodeSlot;
@@ -310,6 +310,23 @@ fn places_wrongly() -> bool {
     place() != slow
 }
 
+/// Whether a copy shows another number of containers on a node than there are once one ended.
+fn copies_wrongly() -> bool {
+    let mut engine = Sequential::new(one_leaf(&[]), &[]).unwrap();
+    engine.add_node(&node("n0:1")).unwrap();
+    let app = ApplicationId::new(1);
+    engine.submit(&AppSpec::new(app, "root.a", "ann")).unwrap();
+    let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 3);
+    engine.ask(app, &AskCall::asking(vec![ask])).unwrap();
+    engine.schedule_partition("", 3);
+    let mut copy = PlacedCopy::default();
+    assert!(copy.go_on(engine.ledger(), usize::MAX));
+    assert!(engine.container_finished(ContainerId::new(app, 2)));
+    copy.finish(engine.ledger());
+    let on_node = engine.ledger().containers_of_node(NodeSlot::at(0));
+    copy.on_node(NodeSlot::at(0)).len() != on_node.count()
+}
+
 /// Whether replays without threads decide or count otherwise than when every attempt is carried out.
 fn skips_wrongly() -> bool {
     let counters = |(report, counters): Outcome| (report.decisions, counters);
@@ -328,8 +345,10 @@ fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool 
     let finds = || catch_unwind(finds_wrongly).unwrap_or(true);
     let refreshes = || catch_unwind(refreshes_wrongly).unwrap_or(true);
     let places = || catch_unwind(places_wrongly).unwrap_or(true);
+    let copies = || catch_unwind(copies_wrongly).unwrap_or(true);
     with_flaw(flaw, || {
-        divides_wrongly() || finds() || activates() || counts() || refreshes() || places()
+        let divides = divides_wrongly() || finds();
+        divides || activates() || counts() || refreshes() || places() || copies()
     }) || games().zip(sound).any(|((_, setup, actions), sound)| {
         let flawed = || with_flaw(flaw, || result(&faults::run(&setup, &actions)));
         // A panic outside of a step is noticed as well.
@@ -343,6 +362,7 @@ fn every_flaw_of_a_fast_path_is_noticed() {
     let _fast = AllFast::begin();
     assert!(!divides_wrongly() && !finds_wrongly() && !activates_wrongly() && !counts_wrongly());
     assert!(!skips_wrongly() && !refreshes_wrongly() && !places_wrongly());
+    assert!(!copies_wrongly());
     std::panic::set_hook(Box::new(|_| {}));
     let sound: Vec<_> = games()
         .map(|(_, setup, actions)| result(&faults::run(&setup, &actions)))

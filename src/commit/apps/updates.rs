@@ -234,6 +234,7 @@ impl Ledger {
         let container = self.containers.get_mut(slot);
         container.size = charged.into();
         let (id, node) = (container.id, container.node);
+        self.containers.note_rewritten(update.auxiliary);
         let version = self.containers.count_change(slot, opportunistic);
         if kind == UpdateKind::Promote {
             self.follow_promotion(slot);

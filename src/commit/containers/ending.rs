@@ -103,6 +103,7 @@ impl Ledger {
         let container = self.containers.get_mut(slot);
         container.state = ContainerState::Done;
         let (to_stop, launched) = (container.to_stop, container.launched);
+        self.containers.note_rewritten(slot);
         if ending != Ending::Finished {
             self.containers.set_due(slot, false, to_stop);
         }

@@ -28,6 +28,7 @@ pub(super) mod live_numbers;
 mod named;
 pub(super) mod of_apps;
 mod on_nodes;
+pub(super) mod placed_copy;
 pub(super) mod preempt;
 mod reservations;
 pub(super) mod slab;

@@ -9,6 +9,7 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
+mod node_changes;
 mod together;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,11 +67,14 @@ struct OfApp {
     asked_back: BTreeSet<u32>,
 }
 
-/// Containers on one node.
+/// Containers on one node. What a placement writes stands in front.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 struct OfNode {
     /// Those whose space is taken.
     placed: Vec<ContainerSlot>,
+    /// How often something changed that a [`SeenContainer`](super::placed_copy::SeenContainer) shows.
+    changes: u32,
     /// The one that waits.
     reserved: Option<ContainerSlot>,
     /// Those that are launched at the node's next report.
@@ -124,6 +128,7 @@ impl Containers {
     ) -> u32 {
         let app = self.records[slot.0 as usize].app;
         self.by_app[app.index()].live.note_resized();
+        self.note_rewritten(slot);
         let changed = self.changed.entry(slot).or_default();
         changed.version = changed.version.saturating_add(1);
         changed.opportunistic = opportunistic;
@@ -177,7 +182,7 @@ impl Containers {
         let order = of_app.unfetched.push(slot);
         of_app.spaces += 1;
         self.records[slot.0 as usize].fetch_order = order;
-        self.by_node[node.index()].placed.push(slot);
+        self.by_node[node.index()].push(slot);
     }
 
     /// Lists an auxiliary container at its application and its node, with the change that it stands for.
@@ -187,7 +192,7 @@ impl Containers {
         of_app.live.insert(container.id.number, slot);
         of_app.spaces += 1;
         of_app.updates.get_or_insert_default().push(update);
-        self.by_node[container.node.index()].placed.push(slot);
+        self.by_node[container.node.index()].push(slot);
     }
 
     /// Whether an application has changes of containers to fetch.
@@ -220,7 +225,7 @@ impl Containers {
         let of_app = &mut self.by_app[app.index()];
         of_app.live.insert(number, slot);
         of_app.spaces += 1;
-        self.by_node[node.index()].placed.push(slot);
+        self.by_node[node.index()].push(slot);
     }
 
     /// A live container of an application by number.
@@ -293,6 +298,7 @@ impl Containers {
         if let Some(at) = here.placed.iter().position(|&other| other == slot) {
             // Whoever needs an order of the containers of a node sorts them.
             here.placed.swap_remove(at);
+            here.note_change();
         }
         if container.to_launch || container.to_stop {
             list(&mut here.to_launch, slot, true, false);
@@ -358,7 +364,9 @@ impl Containers {
 
     /// Sets the container that waits on a node.
     pub(in crate::commit) fn set_reserved(&mut self, node: NodeSlot, slot: Option<ContainerSlot>) {
-        self.by_node[node.index()].reserved = slot;
+        let here = &mut self.by_node[node.index()];
+        here.reserved = slot;
+        here.note_change();
     }
 
     /// Whether a node has nothing to report of its containers.

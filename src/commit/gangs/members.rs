@@ -2,6 +2,8 @@
 //!
 //! Tests: `tests/preemption/gangs.rs`.
 
+use std::sync::Arc;
+
 use super::Gangs;
 use super::placed::PlacedGang;
 use crate::commit::ledger::Ledger;
@@ -18,6 +20,12 @@ impl Ledger {
 }
 
 impl Gangs {
+    /// The members of the minimum of each placed gang, of those as well that lost some.
+    pub(in crate::commit) fn all_members(&self) -> Vec<Arc<Vec<ContainerId>>> {
+        let gangs = self.placed.iter();
+        gangs.map(|gang| Arc::clone(&gang.members)).collect()
+    }
+
     /// Notes a gang that was placed. Once there are twice as many as were whole, those that are not are forgotten.
     pub(super) fn add_placed(&mut self, gang: PlacedGang, is_whole: impl Fn(&PlacedGang) -> bool) {
         self.placed.push(gang);

@@ -2,6 +2,8 @@
 //!
 //! Tests: `tests/preemption/gangs.rs`.
 
+use std::sync::Arc;
+
 use crate::id::{AppSlot, ContainerId};
 
 /// A gang of which the minimum was placed.
@@ -10,7 +12,7 @@ pub(in crate::commit) struct PlacedGang {
     pub(super) app: AppSlot,
     pub(super) generation: u32,
     /// The containers of its minimum, ascending.
-    pub(super) members: Vec<ContainerId>,
+    pub(super) members: Arc<Vec<ContainerId>>,
 }
 
 impl PlacedGang {
@@ -19,7 +21,7 @@ impl PlacedGang {
         Self {
             app,
             generation,
-            members,
+            members: Arc::new(members),
         }
     }
 }

@@ -53,6 +53,11 @@ impl NodeHistory {
         self.registered_at[slot.index()]
     }
 
+    /// The same of all nodes by slot, lost ones too.
+    pub(in crate::commit) fn positions(&self) -> &[u64] {
+        &self.registered_at
+    }
+
     /// Keeps the slot of a node that left with tags on it.
     pub(in crate::commit) fn depart(&mut self, name: NodeName, slot: NodeSlot) {
         self.departed.insert(name, slot);

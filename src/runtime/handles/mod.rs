@@ -26,6 +26,7 @@ pub(super) mod heartbeat_batch;
 pub(super) mod looks;
 pub(super) mod monitor;
 mod monitor_calls;
+pub(super) mod placed_looks;
 pub(super) mod queue_capacities;
 pub(super) mod reply;
 mod reports;

@@ -33,7 +33,7 @@ pub trait Monitor: Send {
     /// Time between two rounds in ms, at least 1; nothing while no round is to run.
     fn interval_ms(&self) -> Option<u64>;
 
-    /// Decides one round. It looks at the ledger through `access`, once and briefly.
+    /// Decides one round. It looks at the ledger through `access`, briefly each time.
     fn round(&mut self, access: &Access) -> Verdicts;
 
     /// Takes a message of a type that it knows, such as other settings.
@@ -43,7 +43,7 @@ pub trait Monitor: Send {
 /// The way to the committer.
 #[derive(Clone, Debug)]
 pub struct Access {
-    commands: Commands,
+    pub(super) commands: Commands,
 }
 
 impl Access {

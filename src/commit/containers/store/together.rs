@@ -26,7 +26,7 @@ impl Containers {
         of_app.unfetched.extend(placed);
         of_app.spaces += u32::try_from(placed.len()).unwrap_or(u32::MAX);
         for (&slot, node) in placed.iter().zip(nodes) {
-            self.by_node[node.index()].placed.push(slot);
+            self.by_node[node.index()].push(slot);
         }
     }
 }
