@@ -37,7 +37,9 @@ export function open(main, place, signal) {
   by.addEventListener("change", () => { view.by = Number(by.value); redraw(); });
   order.addEventListener("change", () => { view.order = order.value; redraw(); });
   find.addEventListener("input", () => { view.page = 0; redraw(); });
-  const resize = new ResizeObserver(() => draw(view, canvas));
+  // In a frame of its own: a drawing may change the size that is observed.
+  const fit = () => { if (!signal.aborted) draw(view, canvas); };
+  const resize = new ResizeObserver(() => requestAnimationFrame(fit));
   resize.observe(canvas.parentElement);
   document.addEventListener("theme", () => draw(view, canvas), { signal });
   signal.addEventListener("abort", () => resize.disconnect());
