@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """What a server over gRPC bears: rates, latencies, and whether its memory stays flat.
 
 load.py CAPSCHED [NODES [APPLICATIONS [SECONDS]]]: 10,000 nodes, 1,000 applications at once and 600 s by default. The
@@ -20,17 +21,19 @@ EVERY_S = 10
 
 
 def resident_mb(process):
-    """The resident size of a process, in MB."""
+    """The resident size of a process, in MB; nothing once it ended."""
     with open(f"/proc/{process.pid}/status") as status:
         for line in status:
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024 / 1e6
-    sys.exit("the server ended")
+    return None
 
 
 def watch(process, ended, sizes):
-    while not ended.wait(EVERY_S):
-        sizes.append(resident_mb(process))
+    while size := resident_mb(process):
+        sizes.append(size)
+        if ended.wait(EVERY_S):
+            return
 
 
 def tenths(sizes):
@@ -60,6 +63,8 @@ def main(program, nodes=10_000, applications=1_000, seconds=600):
                 ended.set()
                 watcher.join()
             figures.append(agents.communicate()[0].decode())
+        if server.process.poll() is not None:
+            sys.exit(f"load: the server ended with exit code {server.process.returncode}")
     print(f"{nodes} nodes, {applications} applications at once, {seconds} s; load {os.getloadavg()[0]:.1f}")
     print("resident size of the server by tenths of the time, in MB: " + " ".join(f"{size:.0f}" for size in tenths(sizes)))
     print("".join(figures), end="")

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """How long a server that was killed needs until it places a container again.
 
 restart.py CAPSCHED [NODES [APPLICATIONS [RESTARTS]]]: 10,000 nodes, 200 applications and 5 restarts by

@@ -18,9 +18,6 @@ use crate::snapshot::Snapshot;
 /// Numbers that are copied between two commands of others.
 const PART: usize = 4096;
 
-/// Passes over all applications before the one in one piece.
-const PASSES: usize = 8;
-
 impl Threaded {
     /// The whole state at one moment, as the committer sees it.
     ///
@@ -32,33 +29,8 @@ impl Threaded {
     ///
     /// Once the engine has shut down, and from inside a closure that looks at the ledger.
     pub fn state(&self) -> Result<StateView, CallError> {
-        let mut live = LiveNumbers::default();
-        for _ in 0..PASSES {
-            live = self.passed(live)?;
-            if live.is_near(PART) {
-                break;
-            }
-        }
-        let look = move |ledger: &Ledger| {
-            live.finish(ledger);
-            (live, node_queues(ledger))
-        };
-        let ((live, queues), snapshot) = self.inspect_with_snapshot(look)?;
-        Ok(view(&snapshot, &live, queues))
-    }
-
-    /// Has a pass over all applications made in parts.
-    fn passed(&self, mut live: LiveNumbers) -> Result<LiveNumbers, CallError> {
-        loop {
-            let (copied, ended) = self.inspect(move |ledger| {
-                let ended = live.go_on(ledger, PART);
-                (live, ended)
-            })?;
-            if ended {
-                return Ok(copied);
-            }
-            live = copied;
-        }
+        let look = self.copy_in_passes::<LiveNumbers, _>(PART, node_queues)?;
+        Ok(view(&look.snapshot, &look.copy, look.found))
     }
 }
 

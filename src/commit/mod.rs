@@ -73,6 +73,7 @@ pub use apps::move_preparation::MovePreparation;
 pub use apps::operations::{LeafApps, MovedApps};
 pub use containers::container::{Container, ContainerState};
 pub use containers::hand_out::HandOut;
+pub use containers::in_passes::{CopiedRows, InPasses};
 pub use containers::live_numbers::LiveNumbers;
 pub use containers::placed_copy::{PlacedCopy, SeenContainer};
 pub use containers::preempt::{

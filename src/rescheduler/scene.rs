@@ -85,7 +85,7 @@ pub(super) fn look_in_parts(access: &Access, settings: &Settings) -> Result<Scen
         let settings = settings.clone();
         return access.inspect(move |ledger| look(ledger, &settings));
     };
-    let scene = look_at_copy(&copy.snapshot.to_state(), &copy.placed, settings);
+    let scene = look_at_copy(&copy.snapshot.to_state(), &copy.copy, settings);
     debug_assert!(copy.found.is_none_or(|whole| whole == scene));
     Ok(scene)
 }

@@ -41,13 +41,13 @@ mod time_slicing;
 mod trial;
 mod waiting_events;
 
+pub use handles::copies_in_passes::CopiedLook;
 pub use handles::ending::EngineEnd;
 pub use handles::engine::Threaded;
 pub use handles::event_reader::{Awaited, DeliveredEvents};
 pub use handles::event_stream::{EventStream, StreamTimeout};
 pub use handles::looks::CallError;
 pub use handles::monitor::{Access, Monitor};
-pub use handles::placed_looks::PlacedLook;
 pub use handles::start::{Mode, NodeSorting, Placement, Running, StartError};
 pub use panics::{PanicCause, WorkerPanics};
 pub use proposer::stopwatch::Latencies;

@@ -9,7 +9,7 @@ use capsched::api::{
     NodeReport, NodeSpec, PartitionSpec, PreemptionSettings, Rescheduler, ResourceVector,
     Sequential, Threaded, TreeSettings,
 };
-use capsched::commit::{PlacedCopy, SeenContainer, Verdict};
+use capsched::commit::{InPasses, PlacedCopy, SeenContainer, Verdict};
 use capsched::id::{NodeSlot, Set};
 use capsched::queue::{ConfiguredState, ContainerChange, ContainerUpdate};
 use capsched::rescheduler::{IntraQueueSettings, QueuePrioritySettings};
@@ -310,21 +310,18 @@ proptest! {
     ) {
         let mut world = World::of(engine(tree("40", "40")));
         before.iter().for_each(|step| world.step(step));
-        let mut copy = PlacedCopy::default();
+        let mut copy = InPasses::<PlacedCopy>::default();
         for (most, steps) in &parts {
             copy.go_on(world.desk.ledger(), *most);
             steps.iter().for_each(|step| world.step(step));
         }
-        copy.finish(world.desk.ledger());
-        let verdicts = world.compare(&copy);
+        let verdicts = world.compare(copy.finish(world.desk.ledger()));
         // A copy may be finished again later, and verdicts are carried out whatever changes before.
         after.iter().for_each(|step| world.step(step));
-        copy.finish(world.desk.ledger());
-        world.compare(&copy);
+        world.compare(copy.finish(world.desk.ledger()));
         let verdicts = capsched::commit::Verdicts { verdicts, ..Default::default() };
         drop(alone(&mut world.desk, |desk| desk.preempt(verdicts)));
-        copy.finish(world.desk.ledger());
-        world.compare(&copy);
+        world.compare(copy.finish(world.desk.ledger()));
     }
 }
 
@@ -349,10 +346,9 @@ fn contended() -> World {
 fn a_round_decides_on_what_there_is_at_last() {
     let of_first = {
         let world = contended();
-        let mut copy = PlacedCopy::default();
+        let mut copy = InPasses::<PlacedCopy>::default();
         assert!(copy.go_on(world.desk.ledger(), usize::MAX));
-        copy.finish(world.desk.ledger());
-        world.compare(&copy)
+        world.compare(copy.finish(world.desk.ledger()))
     };
     assert!(of_first.len() > 10, "{of_first:?}");
     // The first choice, unless it ends.
@@ -375,11 +371,10 @@ fn a_round_decides_on_what_there_is_at_last() {
     ];
     for steps in changes {
         let mut world = contended();
-        let mut copy = PlacedCopy::default();
+        let mut copy = InPasses::<PlacedCopy>::default();
         assert!(copy.go_on(world.desk.ledger(), usize::MAX));
         steps.iter().for_each(|step| world.step(step));
-        copy.finish(world.desk.ledger());
-        let verdicts = world.compare(&copy);
+        let verdicts = world.compare(copy.finish(world.desk.ledger()));
         let is_stop = matches!(steps, [Step::Stop]);
         assert_eq!(verdicts == of_first, is_stop, "{steps:?} {verdicts:?}");
         // What was decided before the change has no effect on what is gone, and none on others.
@@ -388,8 +383,7 @@ fn a_round_decides_on_what_there_is_at_last() {
             ..Default::default()
         };
         drop(alone(&mut world.desk, |desk| desk.preempt(before)));
-        copy.finish(world.desk.ledger());
-        world.compare(&copy);
+        world.compare(copy.finish(world.desk.ledger()));
     }
 }
 
@@ -397,7 +391,7 @@ fn a_round_decides_on_what_there_is_at_last() {
 #[test]
 fn a_copy_has_parts_and_passes() {
     let mut world = contended();
-    let mut copy = PlacedCopy::default();
+    let mut copy = InPasses::<PlacedCopy>::default();
     let mut parts = 1;
     while !copy.go_on(world.desk.ledger(), 16) {
         assert!(!copy.is_near(usize::MAX), "the first pass is under way");

@@ -12,7 +12,7 @@ use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Desk, GangAsk, Mode, NodeSpec,
     PartitionSpec, Pipeline, Sequential, StateView, TreeSettings,
 };
-use capsched::commit::{PlacedCopy, TreeCopy};
+use capsched::commit::{InPasses, PlacedCopy, TreeCopy};
 use capsched::config;
 use capsched::fast_path::{AllFast, FastPath, PlantedFlaw, with_flaw, with_slow};
 use capsched::id::NodeSlot;
@@ -319,10 +319,10 @@ fn copies_wrongly() -> bool {
     let ask = Ask::anywhere(ResourceVector::of(&[1024, 1]), 3);
     engine.ask(app, &AskCall::asking(vec![ask])).unwrap();
     engine.schedule_partition("", 3);
-    let mut copy = PlacedCopy::default();
+    let mut copy = InPasses::<PlacedCopy>::default();
     assert!(copy.go_on(engine.ledger(), usize::MAX));
     assert!(engine.container_finished(ContainerId::new(app, 2)));
-    copy.finish(engine.ledger());
+    let copy = copy.finish(engine.ledger());
     let on_node = engine.ledger().containers_of_node(NodeSlot::at(0));
     copy.on_node(NodeSlot::at(0)).len() != on_node.count()
 }

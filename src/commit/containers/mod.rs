@@ -23,6 +23,7 @@ mod acquire;
 pub(super) mod container;
 pub(super) mod ending;
 pub(super) mod hand_out;
+pub(super) mod in_passes;
 pub(super) mod live;
 pub(super) mod live_numbers;
 mod named;

@@ -1,21 +1,15 @@
-//! The containers on all nodes, copied in parts while the ledger goes on.
-//!
-//! 1. A pass looks at the nodes by slot, and copies what is on those that changed since.
-//! 2. A pass has any number of parts. Others change the ledger between two of them.
-//! 3. Passes get shorter, since each copies what changed during the one before. The last one is made in one piece.
+//! What all nodes hold, as a round of preemption reads it.
 //!
 //! Tests: `tests/runtime/preemption_turns.rs`.
 
 use std::sync::Arc;
 
 use super::container::{Container, ContainerState};
+use super::in_passes::CopiedRows;
 use crate::commit::ledger::Ledger;
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, ContainerId, Map, NodeSlot, PartitionId, SchedulerKey, Set};
 use crate::resource::PackedVector;
-
-/// Nodes that are looked at for the price of one container.
-const LOOKS: usize = 4;
 
 /// What a round of preemption reads of a container or reservation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,12 +69,6 @@ struct CopiedNode {
 #[derive(Clone, Debug, Default)]
 pub struct PlacedCopy {
     of: Vec<CopiedNode>,
-    /// The next slot of the present pass.
-    at: usize,
-    /// What the present pass copied, in containers.
-    copied: usize,
-    /// The same of the pass before; nothing in the first one.
-    copied_before: Option<usize>,
     /// Position of each node in the order of registrations.
     positions: Vec<u64>,
     gangs: Vec<Arc<Vec<ContainerId>>>,
@@ -100,13 +88,13 @@ impl PlacedCopy {
         self.of.get(node.index())?.reserved.as_ref()
     }
 
-    /// Position of a node in the order of registrations, as [`Self::finish`] found it.
+    /// Position of a node in the order of registrations.
     #[must_use]
     pub fn position(&self, node: NodeSlot) -> u64 {
         self.positions.get(node.index()).copied().unwrap_or(0)
     }
 
-    /// Time in ms since the start, as [`Self::finish`] found it.
+    /// Time in ms since the start.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.now_ms
@@ -133,46 +121,17 @@ impl PlacedCopy {
         let whole = self.gangs.iter().filter(is_whole);
         whole.flat_map(|members| members.iter().copied()).collect()
     }
+}
 
-    /// Whether the last pass copied so little that the next one may be made in one piece.
-    #[must_use]
-    pub fn is_near(&self, most: usize) -> bool {
-        self.copied_before.is_some_and(|copied| copied <= most)
+impl CopiedRows for PlacedCopy {
+    fn grow(&mut self, ledger: &Ledger) -> usize {
+        self.of
+            .resize_with(ledger.containers.nodes(), CopiedNode::default);
+        self.of.len()
     }
 
-    /// Goes on with a pass, for so many containers and the rest of one node; whether it ended.
-    pub fn go_on(&mut self, ledger: &Ledger, most: usize) -> bool {
-        let nodes = ledger.containers.nodes();
-        self.of.resize_with(nodes, CopiedNode::default);
-        let mut left = most.saturating_mul(LOOKS);
-        while self.at < nodes {
-            if left == 0 {
-                return false;
-            }
-            let copied = self.copy(ledger, NodeSlot::at(self.at));
-            self.copied += copied;
-            self.at += 1;
-            left = left.saturating_sub(1 + copied.saturating_mul(LOOKS));
-        }
-        self.copied_before = Some(std::mem::take(&mut self.copied));
-        self.at = 0;
-        true
-    }
-
-    /// Makes a whole pass, so that everything is as of now.
-    ///
-    /// Cost: a look at each node and gang, and a copy of what changed since the pass before.
-    pub fn finish(&mut self, ledger: &Ledger) {
-        (self.at, self.copied) = (0, 0);
-        self.go_on(ledger, usize::MAX);
-        self.positions.clear();
-        self.positions.extend(ledger.history.positions());
-        self.gangs = ledger.gangs.all_members();
-        self.now_ms = ledger.now_ms();
-    }
-
-    /// Copies what is on one node if it changed; how many containers.
-    fn copy(&mut self, ledger: &Ledger, node: NodeSlot) -> usize {
+    fn copy(&mut self, ledger: &Ledger, row: usize) -> usize {
+        let node = NodeSlot::at(row);
         let changes = Some(ledger.containers.changes_on(node));
         let of = &mut self.of[node.index()];
         let keeps_stale = of.changes.is_some() && is_planted(PlantedFlaw::PlacedCopyIsStale);
@@ -185,5 +144,13 @@ impl PlacedCopy {
             .extend(ledger.containers_of_node(node).map(SeenContainer::from));
         of.reserved = ledger.reservation_on(node).map(SeenContainer::from);
         of.placed.len() + 1
+    }
+
+    /// Cost: a look at each node and gang.
+    fn complete(&mut self, ledger: &Ledger) {
+        self.positions.clear();
+        self.positions.extend(ledger.history.positions());
+        self.gangs = ledger.gangs.all_members();
+        self.now_ms = ledger.now_ms();
     }
 }

@@ -16,6 +16,7 @@
 mod async_calls;
 pub(super) mod command;
 pub(super) mod commands;
+pub(super) mod copies_in_passes;
 pub(super) mod cores;
 pub(super) mod ending;
 pub(super) mod engine;
@@ -26,7 +27,6 @@ pub(super) mod heartbeat_batch;
 pub(super) mod looks;
 pub(super) mod monitor;
 mod monitor_calls;
-pub(super) mod placed_looks;
 pub(super) mod queue_capacities;
 pub(super) mod reply;
 mod reports;
