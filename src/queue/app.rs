@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::key_asks::KeyAsks;
+use super::master_moves::MasterMoves;
 use super::per_partition::PerPartition;
 use super::restarts::Restarts;
 use crate::id::{
@@ -60,10 +61,8 @@ pub struct App {
     pub submission: Arc<Submission>,
     /// Partition that the master counts on.
     pub master_partition: PartitionId,
-    /// What changes of labels under the master's container added to its count, by partition. The count began on the
-    /// partition that was asked for, which need not be that of the node.
-    // As FiCaSchedulerApp.nodePartitionUpdated, which takes from the partition of the node.
-    pub master_moves: Vec<(PartitionId, ResourceVector)>,
+    /// What changes of labels under the master's container added to its count.
+    pub master_moves: MasterMoves,
     /// Partitions that were ever asked for, ascending.
     pub requested: SmallVec<[PartitionId; 4]>,
     /// Used memory in MiB as the fair order last saw it.
@@ -137,30 +136,24 @@ impl App {
             return submission.master_size;
         }
         let asked = submission.master_label.unwrap_or(PartitionId::DEFAULT);
-        let began = (asked, submission.master_size);
-        let here =
-            |(partition, _): &&(PartitionId, ResourceVector)| *partition == self.master_partition;
-        let counts = [began];
-        let counts = counts.iter().chain(&self.master_moves).filter(here);
-        counts.fold(ResourceVector::NONE, |sum, (_, size)| sum + *size)
+        let mut began = ResourceVector::NONE;
+        if asked == self.master_partition {
+            began = submission.master_size;
+        }
+        began + self.master_moves.on(self.master_partition)
     }
 
     /// The master's container is on another partition from now on.
     pub fn move_master(&mut self, from: PartitionId, to: PartitionId, size: ResourceVector) {
         self.master_partition = to;
-        for (partition, size) in [(from, -size), (to, size)] {
-            let known = self.master_moves.iter_mut();
-            match known.into_iter().find(|(known, _)| *known == partition) {
-                Some((_, moved)) => *moved += size,
-                None => self.master_moves.push((partition, size)),
-            }
-        }
+        self.master_moves.add(from, -size);
+        self.master_moves.add(to, size);
     }
 
     /// A new attempt asks for its master anew.
     pub fn reset_master(&mut self) {
         self.master_partition = self.submission.master_label.unwrap_or(PartitionId::DEFAULT);
-        self.master_moves.clear();
+        self.master_moves = MasterMoves::default();
     }
 
     /// The figures on a partition.

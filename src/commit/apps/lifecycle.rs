@@ -19,7 +19,8 @@ use crate::commit::tree::build;
 use crate::commit::tree::build::app_left;
 use crate::id::{AppSlot, ApplicationId, PartitionId, QueuePath, QueueSlot};
 use crate::queue::{
-    App, AppSpec, AppStage, Demand, EndCause, PerPartition, PriorityRefusal, Submission,
+    App, AppSpec, AppStage, Demand, EndCause, MasterMoves, PerPartition, PriorityRefusal,
+    Submission,
 };
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -295,7 +296,7 @@ impl Ledger {
             priority,
             unmanaged: spec.master.is_none(),
             master_partition: master.label.unwrap_or(PartitionId::DEFAULT),
-            master_moves: Vec::new(),
+            master_moves: MasterMoves::default(),
             master: None,
             stage: AppStage::Waiting,
             runnable: true,

@@ -114,7 +114,7 @@ impl Threaded {
     pub async fn submit_async(&self, app: AppSpec) -> Result<Submitted, SubmitError> {
         let submitted = self
             .commands
-            .call_by_task(|reply| Command::Submit(app, reply));
+            .call_by_task(|reply| Command::Submit(Box::new(app), reply));
         submitted.await?
     }
 

@@ -210,7 +210,7 @@ impl Threaded {
     ///
     /// As [`NodeError`]; the state is unchanged then.
     pub fn add_node(&self, node: NodeSpec) -> Result<(), NodeError> {
-        self.call(|reply| Command::AddNode(node, reply))
+        self.call(|reply| Command::AddNode(Box::new(node), reply))
             .unwrap_or_else(|refused| Err(refused.into()))
     }
 
@@ -230,7 +230,7 @@ impl Threaded {
     ///
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&self, node: NodeName, total: ResourceVector) -> Result<(), NodeError> {
-        self.call(|reply| Command::ResizeNode(node, total, reply))
+        self.call(|reply| Command::ResizeNode(node, Box::new(total), reply))
             .unwrap_or_else(|refused| Err(refused.into()))
     }
 
@@ -291,7 +291,7 @@ impl Threaded {
     ///
     /// As [`SubmitError`].
     pub fn submit(&self, app: AppSpec) -> Result<Submitted, SubmitError> {
-        self.call(|reply| Command::Submit(app, reply))
+        self.call(|reply| Command::Submit(Box::new(app), reply))
             .unwrap_or_else(|refused| Err(refused.into()))
     }
 

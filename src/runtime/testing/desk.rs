@@ -135,7 +135,7 @@ impl Desk {
     /// Sends the registration of a node.
     #[must_use]
     pub fn add_node(&self, node: NodeSpec) -> DeskAnswer<Result<(), NodeError>> {
-        self.send(|reply| Command::AddNode(node, reply))
+        self.send(|reply| Command::AddNode(Box::new(node), reply))
     }
 
     /// Sends the removal of a node.
@@ -243,6 +243,6 @@ impl Desk {
     /// Sends a submission.
     #[must_use]
     pub fn submit(&self, app: AppSpec) -> DeskAnswer<Result<Submitted, SubmitError>> {
-        self.send(|reply| Command::Submit(app, reply))
+        self.send(|reply| Command::Submit(Box::new(app), reply))
     }
 }
