@@ -1,7 +1,7 @@
 //! Settings and the labels of the cluster, taken over together or not at all.
 //!
 //! 1. Both are checked. Nothing changed until here.
-//! 2. New labels are added, and the settings are taken over.
+//! 2. New labels are added, and the settings are taken over; both were worked out on a copy where that is possible.
 //! 3. Labels that are not named are removed in parts, their nodes first. That is not refused any more.
 //!
 //! Tests: `tests/runtime/front_door.rs`, `tests/runtime/turns.rs`.
@@ -27,7 +27,7 @@ pub(super) struct LabelRefresh {
 #[derive(Debug)]
 enum NewSettings {
     Plain(Box<TreeSettings>),
-    /// They were worked out on a copy of the queues.
+    /// They were worked out on a copy of the queues, with the labels.
     Prepared(Box<PreparedRefresh>),
 }
 
@@ -90,13 +90,7 @@ impl LabelRefresh {
         let settings = match settings {
             NewSettings::Plain(settings) => settings,
             NewSettings::Prepared(mut prepared) => {
-                let known = ledger.labels().are_known(&self.labels);
-                let result = if known {
-                    engine.install(&mut prepared)
-                } else {
-                    None
-                };
-                let Some(result) = result else {
+                let Some(result) = engine.install(&mut prepared) else {
                     return self.begin(engine, NewSettings::Plain(prepared.into_settings()));
                 };
                 self.replaced = Some(prepared);
@@ -148,7 +142,8 @@ impl Threaded {
         // Must equal [`Sequential::reconfigure_with_labels`].
         let settings = Box::new(settings);
         let mut refresh = if FastPath::PreparedRefresh.is_taken() {
-            match self.copy_tree()?.prepare(settings) {
+            let copy = self.copy_tree()?.with_labels(labels.clone());
+            match copy.prepare(settings) {
                 Ok(prepared) => LabelRefresh::prepared(prepared, labels),
                 Err(as_a_whole) => LabelRefresh::of(as_a_whole, labels),
             }

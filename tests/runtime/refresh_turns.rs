@@ -237,7 +237,7 @@ impl Both {
             return None;
         };
         let before = StateView::of(self.desk.ledger());
-        let refreshed = alone(&mut self.desk, |desk| desk.install(prepared));
+        let (refreshed, _) = alone(&mut self.desk, |desk| desk.install(prepared));
         if let Some(refreshed) = refreshed {
             assert_eq!(refreshed, expected);
             return Some(false);
@@ -246,9 +246,26 @@ impl Both {
         let again = copy(&self.desk)
             .prepare(Box::new(settings.clone()))
             .unwrap();
-        let refreshed = alone(&mut self.desk, |desk| desk.install(again));
+        let (refreshed, _) = alone(&mut self.desk, |desk| desk.install(again));
         assert_eq!(refreshed, Some(expected));
         Some(true)
+    }
+
+    /// The same with the labels that the cluster knows from then on.
+    fn refresh_with_labels(
+        &mut self,
+        settings: &TreeSettings,
+        labels: &[PartitionSpec],
+        between: &[Step],
+    ) {
+        let copy = copy(&self.desk).with_labels(labels.to_vec());
+        let prepared = copy.prepare(Box::new(settings.clone())).unwrap();
+        between.iter().for_each(|step| self.step(step));
+        let expected = self.whole.reconfigure_with_labels(settings.clone(), labels);
+        let refreshed = alone(&mut self.desk, |desk| {
+            desk.install_with_labels(prepared, labels.to_vec())
+        });
+        assert_eq!(refreshed, expected);
     }
 
     fn compare(&self) {
@@ -326,6 +343,45 @@ proptest! {
         after.iter().for_each(|step| both.step(step));
         both.refresh(&first.settings(), &[]);
         both.compare();
+    }
+}
+
+/// The label that the tests' nodes have, and some others.
+fn label_sets() -> impl Strategy<Value = Vec<PartitionSpec>> {
+    let others = prop::sample::subsequence(vec!["ssd", "new", "gpu"], 0..=2);
+    others.prop_map(|others| {
+        let names = std::iter::once("gpu").chain(others);
+        let label = |name: &str| PartitionSpec {
+            name: name.to_owned(),
+            exclusive: name == "ssd",
+        };
+        names.map(label).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Labels that are new, come back or go, and lists that are refused since a label is there twice.
+    #[test]
+    fn a_prepared_refresh_with_labels_comes_to_the_same_as_one_in_one_piece(
+        first in shapes(),
+        next in shapes(),
+        sets in [label_sets(), label_sets(), label_sets()],
+        before in steps(),
+        between in steps(),
+        after in steps(),
+    ) {
+        let next = Shape { kind: first.kind, ..next };
+        let mut both = Both::of(&first.settings());
+        before.iter().for_each(|step| both.step(step));
+        both.refresh_with_labels(&next.settings(), &sets[0], &between);
+        both.compare();
+        after.iter().for_each(|step| both.step(step));
+        for labels in &sets[1..] {
+            both.refresh_with_labels(&first.settings(), labels, &[]);
+            both.compare();
+        }
     }
 }
 
@@ -434,7 +490,7 @@ fn a_refresh_of_many_queues_is_copied_in_parts() {
     }
     assert!(parts >= 10, "{parts}");
     let prepared = copy.prepare(Box::new(flat(3100, "60"))).unwrap();
-    let (turns, refreshed) = beside_a_fetch(&mut desk, |desk| desk.install(prepared));
+    let (turns, (refreshed, _)) = beside_a_fetch(&mut desk, |desk| desk.install(prepared));
     assert_eq!((turns, refreshed), (1, Some(Ok(()))));
     let mut whole = Sequential::new(flat(3000, "50"), &[]).unwrap();
     for app in [LONG, FETCHES] {
@@ -450,7 +506,7 @@ fn a_prepared_refresh_is_refused_as_one_in_one_piece() {
     let mut desk = Desk::of(Sequential::new(flat(30, "50"), &[]).unwrap());
     let before = StateView::of(desk.ledger());
     let prepared: Box<PreparedRefresh> = copy(&desk).prepare(Box::new(flat(20, "60"))).unwrap();
-    let refused = alone(&mut desk, |desk| desk.install(prepared));
+    let (refused, _) = alone(&mut desk, |desk| desk.install(prepared));
     assert!(
         matches!(&refused, Some(Err(RefreshError::NotStopped(path))) if path.starts_with("root.q2")),
         "{refused:?}"

@@ -284,7 +284,7 @@ fn refreshes_wrongly() -> bool {
     assert!(asked.take().unwrap()[0].is_ok());
     let mut installed = desk.install(copy.prepare(Box::new(settings)).unwrap());
     desk.turn();
-    installed.take().unwrap().is_some()
+    installed.take().unwrap().0.is_some()
 }
 
 /// Whether a gang is placed or counted otherwise than member by member.

@@ -69,13 +69,6 @@ impl<'a> Labels<'a> {
         Ok(())
     }
 
-    /// Whether the cluster knows labels, each of them.
-    #[must_use]
-    pub fn are_known(self, labels: &[PartitionSpec]) -> bool {
-        let mut labels = labels.iter();
-        labels.all(|label| known_label(self.registry, self.state, &label.name).is_ok())
-    }
-
     /// The labels that the cluster knows, but for the default one and some others.
     #[must_use]
     pub fn beside(self, others: &[PartitionSpec]) -> Vec<String> {

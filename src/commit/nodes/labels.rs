@@ -9,8 +9,6 @@ impl Ledger {
     /// The cluster knows a label from now on. A label that it knows stays as it is.
     // As CommonNodeLabelsManager.addToCluserNodeLabels.
     pub fn add_label(&mut self, label: &PartitionSpec) {
-        self.tree()
-            .add_partition(&label.name, true, label.exclusive);
-        self.state.epoch += 1;
+        self.tree().add_label(label);
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::Tree;
 use super::refresh_error::RefreshError;
 use crate::cluster::Partition;
+use crate::commit::PartitionSpec;
 use crate::commit::tree::capacity::update_queue;
 use crate::commit::tree::fractions::update_absolute;
 use crate::commit::tree::managed::is_given_away;
@@ -347,6 +348,12 @@ impl Tree<'_> {
         self.registry.add_partition(name, id);
         self.widen();
         id
+    }
+
+    /// The cluster knows a label from now on.
+    pub(in crate::commit) fn add_label(&mut self, label: &PartitionSpec) {
+        self.add_partition(&label.name, true, label.exclusive);
+        self.state.epoch += 1;
     }
 
     /// Gives every row a place for every partition.

@@ -11,8 +11,8 @@
 //!
 //! # What goes as a whole
 //!
-//! Refreshes that start or stop a queue, leave legacy mode or name a new label, and those of managed parents. What
-//! becomes of these depends on applications, or on the order of steps.
+//! Refreshes that start or stop a queue, leave legacy mode or have settings for a label that the cluster does not know,
+//! and those of managed parents. What becomes of these depends on applications, or on the order of steps.
 //!
 //! Tests: `tests/runtime/refresh_turns.rs`.
 
@@ -24,6 +24,7 @@ use super::refresh_checks::check_refresh;
 use super::refresh_error::RefreshError;
 use super::{Tree, row_copies};
 use crate::cluster::Partition;
+use crate::commit::PartitionSpec;
 use crate::commit::leaves::Leaves;
 use crate::commit::ledger::Ledger;
 use crate::commit::registry::Registry;
@@ -42,6 +43,8 @@ const COPY: usize = 2;
 pub struct TreeCopy {
     state: State,
     templates: Arc<dyn Templates>,
+    /// Labels that the cluster knows before the settings hold.
+    labels: Vec<PartitionSpec>,
     /// What use may change without a new epoch, of all queues together.
     marks: Vec<u8>,
     /// Queues that there are.
@@ -52,6 +55,7 @@ pub struct TreeCopy {
 #[derive(Debug)]
 pub struct PreparedRefresh {
     settings: Box<TreeSettings>,
+    labels: Vec<PartitionSpec>,
     stamps: Stamps,
     /// Why the settings are refused.
     refused: Option<RefreshError>,
@@ -139,6 +143,7 @@ impl TreeCopy {
         Self {
             state,
             templates: Arc::clone(&ledger.templates),
+            labels: Vec::new(),
             marks: Vec::new(),
             queues: from.queues.len(),
         }
@@ -166,6 +171,14 @@ impl TreeCopy {
         self.state.queues.len() == self.queues
     }
 
+    /// The same for settings that the cluster learns labels with. [`Labels::check`] accepts them.
+    ///
+    /// [`Labels::check`]: crate::commit::Labels::check
+    #[must_use]
+    pub fn with_labels(self, labels: Vec<PartitionSpec>) -> Self {
+        Self { labels, ..self }
+    }
+
     /// Applies settings to a copy that is whole.
     ///
     /// # Errors
@@ -181,28 +194,20 @@ impl TreeCopy {
         let Self {
             mut state,
             mut templates,
+            labels,
             marks,
             ..
         } = self;
         let stamps = Stamps::of(&state, marks);
-        let states: Vec<QueueState> = state.queues.iter().map(|row| row.state).collect();
         let refused = check_refresh(&state, &settings).err();
-        if refused.is_none() {
-            let (mut registry, mut leaves) = (names_of(&state), Leaves::default());
-            let mut tree = Tree::new(&mut state, &mut registry, &mut leaves, &mut templates);
-            let applied = tree.apply_refresh((*settings).clone());
-            let moved = states
-                .iter()
-                .zip(&state.queues)
-                .any(|(&old, new)| old != new.state);
-            if applied.is_err() || moved || stamps.totals.len() != state.partitions.len() {
-                return Err(settings);
-            }
+        if refused.is_none() && !apply(&mut state, &mut templates, &labels, &settings) {
+            return Err(settings);
         }
         let mut added = state.queues.split_off(stamps.queues);
         added.iter_mut().for_each(row_copies::forget_use);
         Ok(Box::new(PreparedRefresh {
             settings,
+            labels,
             stamps,
             refused,
             state,
@@ -219,6 +224,25 @@ fn may_be_prepared(state: &State, settings: &TreeSettings) -> bool {
     let mut known = state.queues.iter().filter(|row| !row.removed || row.stray);
     let known = known.any(|row| row.stray || managed(row.settings.kind));
     !leaves_legacy && !known && !settings.queues.iter().any(|queue| managed(queue.kind))
+}
+
+/// Applies labels and settings to a copy; whether what they come to is the same on the ledger.
+fn apply(
+    state: &mut State,
+    templates: &mut Arc<dyn Templates>,
+    labels: &[PartitionSpec],
+    settings: &TreeSettings,
+) -> bool {
+    let states: Vec<QueueState> = state.queues.iter().map(|row| row.state).collect();
+    let (mut registry, mut leaves) = (names_of(state), Leaves::default());
+    let mut tree = Tree::new(state, &mut registry, &mut leaves, templates);
+    labels.iter().for_each(|label| tree.add_label(label));
+    let partitions = tree.state.partitions.len();
+    let applied = tree.apply_refresh(settings.clone());
+    let mut states = states.iter().zip(&state.queues);
+    applied.is_ok()
+        && partitions == state.partitions.len()
+        && states.all(|(&old, new)| old == new.state)
 }
 
 /// The names of the queues and partitions of a copy.
@@ -269,7 +293,11 @@ impl Ledger {
             return Err(refused);
         }
         // Must equal [`Self::refresh_whole`].
-        let whole = cfg!(debug_assertions).then(|| self.refreshed((*prepared.settings).clone()));
+        let whole = cfg!(debug_assertions)
+            .then(|| self.refreshed(&prepared.labels, (*prepared.settings).clone()));
+        for label in &prepared.labels {
+            self.add_label(label);
+        }
         self.take_over_prepared(prepared);
         debug_assert!(
             whole.is_none_or(|whole| row_copies::are_alike(self, &whole)),
@@ -332,9 +360,10 @@ impl Ledger {
         self.trial_copy().install(&mut prepared) == expected
     }
 
-    /// A copy that took settings over as a whole.
-    fn refreshed(&self, settings: TreeSettings) -> Self {
+    /// A copy that took labels and settings over as a whole.
+    fn refreshed(&self, labels: &[PartitionSpec], settings: TreeSettings) -> Self {
         let mut copy = self.trial_copy();
+        labels.iter().for_each(|label| copy.add_label(label));
         let refreshed = copy.refresh_whole(settings);
         debug_assert_eq!(refreshed, Ok(()), "the settings were checked");
         copy

@@ -150,13 +150,17 @@ impl Desk {
         self.send(|reply| Command::Reconfigure(Box::new(settings), reply))
     }
 
-    /// Sends a prepared refresh; it comes to nothing where it is stale.
+    /// Sends a prepared refresh; it comes to nothing where it is stale. It comes back with what it replaced.
     #[must_use]
     pub fn install(
         &self,
-        mut prepared: Box<PreparedRefresh>,
-    ) -> DeskAnswer<Option<Result<(), RefreshError>>> {
-        self.send_in_parts(move |engine, _| Some(engine.install(&mut prepared)))
+        prepared: Box<PreparedRefresh>,
+    ) -> DeskAnswer<(Option<Result<(), RefreshError>>, Box<PreparedRefresh>)> {
+        let mut prepared = Some(prepared);
+        self.send_in_parts(move |engine, _| {
+            let mut prepared = prepared.take()?;
+            Some((engine.install(&mut prepared), prepared))
+        })
     }
 
     /// Sends another configuration with the labels of the cluster.
@@ -167,6 +171,17 @@ impl Desk {
         labels: Vec<PartitionSpec>,
     ) -> DeskAnswer<Result<(), RefreshError>> {
         let mut refresh = LabelRefresh::of(Box::new(settings), labels);
+        self.send_in_parts(move |engine, budget| refresh.go_on(engine, budget))
+    }
+
+    /// Sends a prepared refresh with the labels of the cluster.
+    #[must_use]
+    pub fn install_with_labels(
+        &self,
+        prepared: Box<PreparedRefresh>,
+        labels: Vec<PartitionSpec>,
+    ) -> DeskAnswer<Result<(), RefreshError>> {
+        let mut refresh = LabelRefresh::prepared(prepared, labels);
         self.send_in_parts(move |engine, budget| refresh.go_on(engine, budget))
     }
 
