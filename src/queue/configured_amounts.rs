@@ -3,10 +3,10 @@
 use crate::resource::ResourceVector;
 
 /// The absolute capacity and maximum of a queue on a partition. Most queues have none, and take no memory for them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConfiguredAmounts(Option<Box<AbsoluteLimits>>);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct AbsoluteLimits {
     minimum: ResourceVector,
     maximum: ResourceVector,

@@ -172,7 +172,7 @@ pub enum ConstraintHandler {
 }
 
 /// Settings of one queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct QueueSettings {
     /// Full path, starting with `root`.
     pub path: QueuePath,

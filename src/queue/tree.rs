@@ -198,7 +198,7 @@ pub struct QueuePart {
 
 /// What a managed parent may give each of its leaves on one partition. Fractions are the
 /// reference's `f32`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TemplatePart {
     /// Capacity as a fraction of the parent's.
     pub capacity: f32,

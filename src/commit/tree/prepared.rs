@@ -62,6 +62,8 @@ pub struct PreparedRefresh {
     /// What the refresh came to. Once it is taken over, what it replaced.
     state: State,
     templates: Arc<dyn Templates>,
+    /// Queues that the refresh configures otherwise than before.
+    changed: Vec<QueueSlot>,
     /// Queues that are new.
     added: Vec<Queue>,
 }
@@ -199,10 +201,18 @@ impl TreeCopy {
             ..
         } = self;
         let stamps = Stamps::of(&state, marks);
+        let before: Vec<Queue> = state.queues.iter().cloned().collect();
         let refused = check_refresh(&state, &settings).err();
         if refused.is_none() && !apply(&mut state, &mut templates, &labels, &settings) {
             return Err(settings);
         }
+        let pairs = before.iter().zip(&state.queues).enumerate();
+        let changed = pairs
+            .filter(|(_, (before, after))| {
+                !before.removed && !row_copies::are_configured_alike(before, after)
+            })
+            .map(|(at, _)| QueueSlot::at(at))
+            .collect();
         let mut added = state.queues.split_off(stamps.queues);
         added.iter_mut().for_each(row_copies::forget_use);
         Ok(Box::new(PreparedRefresh {
@@ -212,6 +222,7 @@ impl TreeCopy {
             refused,
             state,
             templates,
+            changed,
             added,
         }))
     }
@@ -326,17 +337,16 @@ impl Ledger {
 
     /// Takes over what the configuration says of queues, the new ones among them.
     fn take_queues(&mut self, prepared: &mut PreparedRefresh) {
-        for slot in (0..prepared.stamps.queues).map(QueueSlot::at) {
+        for &slot in &prepared.changed {
             let new = &mut prepared.state.queues[slot];
             let old = &self.state.queues[slot];
-            if old.removed {
-                continue;
-            }
             if new.removed {
                 self.registry.remove_queue(&old.settings.path, slot);
             }
-            let row = &mut self.state.queues[slot];
-            row_copies::take_configuration(row, new);
+            row_copies::take_configuration(&mut self.state.queues[slot], new);
+        }
+        for slot in (0..prepared.stamps.queues).map(QueueSlot::at) {
+            let row = &self.state.queues[slot];
             if !row.removed && row.is_leaf() {
                 self.tree().renew_order(slot);
             }

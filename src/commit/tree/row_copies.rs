@@ -74,6 +74,56 @@ pub(super) fn take_configuration(row: &mut Queue, new: &mut Queue) {
     }
 }
 
+/// Whether [`take_configuration`] changes nothing of a queue: its copies before and after the refresh.
+pub(super) fn are_configured_alike(before: &Queue, after: &Queue) -> bool {
+    let mut parts = before.parts.iter().zip(&after.parts);
+    before.settings == after.settings
+        && before.children == after.children
+        && before.template == after.template
+        && before.most_children == after.most_children
+        && before.mode == after.mode
+        && (before.removed, before.stray) == (after.removed, after.stray)
+        && (before.place == Queue::NOWHERE) == (after.place == Queue::NOWHERE)
+        && before.parts.iter().count() == after.parts.iter().count()
+        && parts.all(|(before, after)| is_part_alike(before, after))
+        && are_leaves_alike(before.leaf.as_deref(), after.leaf.as_deref())
+}
+
+fn are_leaves_alike(before: Option<&Leaf>, after: Option<&Leaf>) -> bool {
+    let figures = |leaf: &Leaf| {
+        let of_all = leaf.maximum_applications;
+        (leaf.fair, of_all, leaf.maximum_applications_per_user)
+    };
+    before.map(figures) == after.map(figures)
+}
+
+fn is_part_alike(before: &QueuePart, after: &QueuePart) -> bool {
+    let amounts = |part: &QueuePart| (part.limit.get(), part.guaranteed.get());
+    fractions(before) == fractions(after)
+        && amounts(before) == amounts(after)
+        && before.accessible == after.accessible
+        && before.configured == after.configured
+        && before.known == after.known
+        && before.mode == after.mode
+        && before.amounts == after.amounts
+        && before.minimum_ratio == after.minimum_ratio
+        && before.shares_guarantee == after.shares_guarantee
+}
+
+/// The fractions that a configuration decides, by their bits.
+fn fractions(part: &QueuePart) -> [u32; 7] {
+    let fractions = [
+        part.absolute_capacity,
+        part.capacity,
+        part.maximum_capacity,
+        part.absolute_maximum,
+        part.weight,
+        part.normalized_weight,
+        part.master_share,
+    ];
+    fractions.map(f32::to_bits)
+}
+
 /// The same on a partition: all figures but those that use moves.
 fn take_part(part: &mut QueuePart, new: &mut QueuePart) {
     swap(part, new);
