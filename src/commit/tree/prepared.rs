@@ -62,8 +62,8 @@ pub struct PreparedRefresh {
     /// What the refresh came to. Once it is taken over, what it replaced.
     state: State,
     templates: Arc<dyn Templates>,
-    /// Queues that the refresh configures otherwise than before.
-    changed: Vec<QueueSlot>,
+    /// Whether the refresh configures a queue otherwise than before, by slot.
+    changed: Vec<bool>,
     /// Queues that are new.
     added: Vec<Queue>,
 }
@@ -206,13 +206,9 @@ impl TreeCopy {
         if refused.is_none() && !apply(&mut state, &mut templates, &labels, &settings) {
             return Err(settings);
         }
-        let pairs = before.iter().zip(&state.queues).enumerate();
-        let changed = pairs
-            .filter(|(_, (before, after))| {
-                !before.removed && !row_copies::are_configured_alike(before, after)
-            })
-            .map(|(at, _)| QueueSlot::at(at))
-            .collect();
+        let rows = before.iter().zip(&state.queues);
+        let changed = rows.map(|(before, after)| !row_copies::are_configured_alike(before, after));
+        let changed = changed.collect();
         let mut added = state.queues.split_off(stamps.queues);
         added.iter_mut().for_each(row_copies::forget_use);
         Ok(Box::new(PreparedRefresh {
@@ -318,13 +314,12 @@ impl Ledger {
     }
 
     fn take_over_prepared(&mut self, prepared: &mut PreparedRefresh) {
-        self.tree().end_skippable_heads();
         // What was computed under the old capacities holds no more.
         self.state.epoch += 1;
         swap(&mut self.state.settings, &mut prepared.state.settings);
         self.state.minimum = prepared.state.minimum;
         swap(&mut self.templates, &mut prepared.templates);
-        self.take_queues(prepared);
+        let parked = self.take_queues(prepared);
         let mut limits = Limits::new(self.state.cluster);
         follow_use(&mut self.state, &mut self.leaves, State::ROOT, &mut limits);
         debug_assert!(
@@ -332,23 +327,30 @@ impl Ledger {
             "the whole form takes more steps"
         );
         self.state.epoch = self.state.epoch.max(prepared.state.epoch);
-        self.leaves.reconsider_parked(&mut self.state);
+        if parked {
+            self.leaves.reconsider_parked(&mut self.state);
+        }
     }
 
-    /// Takes over what the configuration says of queues, the new ones among them.
-    fn take_queues(&mut self, prepared: &mut PreparedRefresh) {
-        for &slot in &prepared.changed {
-            let new = &mut prepared.state.queues[slot];
-            let old = &self.state.queues[slot];
-            if new.removed {
-                self.registry.remove_queue(&old.settings.path, slot);
+    /// Takes over what the configuration says of queues, the new ones among them; whether any application is parked.
+    // Each row is visited once: with thousands of queues a visit is as long as their memory takes.
+    fn take_queues(&mut self, prepared: &mut PreparedRefresh) -> bool {
+        let mut parked = false;
+        for (at, &changed) in prepared.changed.iter().enumerate() {
+            let slot = QueueSlot::at(at);
+            if self.state.queues[slot].removed {
+                continue;
             }
-            row_copies::take_configuration(&mut self.state.queues[slot], new);
-        }
-        for slot in (0..prepared.stamps.queues).map(QueueSlot::at) {
-            let row = &self.state.queues[slot];
-            if !row.removed && row.is_leaf() {
+            let is_leaf = self.state.queues[slot].is_leaf();
+            if is_leaf {
+                self.leaves.skipped_mut().cut(&mut self.state, slot, 0);
+            }
+            if changed {
+                self.take_queue(slot, &mut prepared.state.queues[slot]);
+            }
+            if is_leaf && !self.state.queues[slot].removed {
                 self.tree().renew_order(slot);
+                parked |= !self.state.queues[slot].as_leaf().parked.is_empty();
             }
         }
         for row in prepared.added.drain(..) {
@@ -356,6 +358,15 @@ impl Ledger {
             let slot = QueueSlot::at(self.state.queues.push(row));
             self.registry.add_queue(path, slot);
         }
+        parked
+    }
+
+    fn take_queue(&mut self, slot: QueueSlot, new: &mut Queue) {
+        if new.removed {
+            let path = &self.state.queues[slot].settings.path;
+            self.registry.remove_queue(path, slot);
+        }
+        row_copies::take_configuration(&mut self.state.queues[slot], new);
     }
 
     /// Whether a prepared refresh comes to what the whole form comes to.
