@@ -40,6 +40,9 @@ impl std::fmt::Debug for Desk {
     }
 }
 
+/// What a prepared refresh came to, nothing where it was stale, and the refresh with what it replaced.
+pub(crate) type Installed = (Option<Result<(), RefreshError>>, Box<PreparedRefresh>);
+
 /// The answer to a command, once there is one.
 pub struct DeskAnswer<T>(Box<dyn FnMut() -> Option<T>>);
 
@@ -152,10 +155,7 @@ impl Desk {
 
     /// Sends a prepared refresh; it comes to nothing where it is stale. It comes back with what it replaced.
     #[must_use]
-    pub fn install(
-        &self,
-        prepared: Box<PreparedRefresh>,
-    ) -> DeskAnswer<(Option<Result<(), RefreshError>>, Box<PreparedRefresh>)> {
+    pub fn install(&self, prepared: Box<PreparedRefresh>) -> DeskAnswer<Installed> {
         let mut prepared = Some(prepared);
         self.send_in_parts(move |engine, _| {
             let mut prepared = prepared.take()?;
