@@ -4,7 +4,7 @@
 //! 2. New labels are added, and the settings are taken over; both were worked out on a copy where that is possible.
 //! 3. Labels that are not named are removed in parts, their nodes first. That is not refused any more.
 //!
-//! Tests: `tests/runtime/front_door.rs`, `tests/runtime/turns.rs`.
+//! Tests: `tests/runtime/front_door.rs`, `tests/runtime/refresh_turns.rs`, `tests/runtime/turns.rs`.
 
 use super::long_changes::RemoveLabel;
 use super::{Sequential, Threaded};

@@ -39,7 +39,7 @@ impl Sequential {
 impl Threaded {
     /// Takes over a new configuration, as a whole or not at all.
     ///
-    /// Cost: others wait for a write of each queue. The rest is done by the thread of the caller.
+    /// Cost: others wait for a visit of each queue. The rest is done by the thread of the caller.
     ///
     /// # Errors
     ///

@@ -24,10 +24,10 @@ use super::refresh_checks::check_refresh;
 use super::refresh_error::RefreshError;
 use super::{Tree, row_copies};
 use crate::cluster::Partition;
-use crate::commit::PartitionSpec;
 use crate::commit::leaves::Leaves;
 use crate::commit::ledger::Ledger;
 use crate::commit::registry::Registry;
+use crate::commit::{Labels, PartitionSpec};
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::Limits;
@@ -173,9 +173,7 @@ impl TreeCopy {
         self.state.queues.len() == self.queues
     }
 
-    /// The same for settings that the cluster learns labels with. [`Labels::check`] accepts them.
-    ///
-    /// [`Labels::check`]: crate::commit::Labels::check
+    /// The same for settings that come with labels, which the cluster knows from then on.
     #[must_use]
     pub fn with_labels(self, labels: Vec<PartitionSpec>) -> Self {
         Self { labels, ..self }
@@ -187,40 +185,56 @@ impl TreeCopy {
     ///
     /// The settings, where they are to be taken over without a copy.
     pub fn prepare(
-        self,
+        mut self,
         settings: Box<TreeSettings>,
     ) -> Result<Box<PreparedRefresh>, Box<TreeSettings>> {
         if !self.is_whole() || !may_be_prepared(&self.state, &settings) {
             return Err(settings);
         }
-        let Self {
-            mut state,
-            mut templates,
-            labels,
-            marks,
-            ..
-        } = self;
-        let stamps = Stamps::of(&state, marks);
-        let before: Vec<Queue> = state.queues.iter().cloned().collect();
-        let refused = check_refresh(&state, &settings).err();
-        if refused.is_none() && !apply(&mut state, &mut templates, &labels, &settings) {
+        let stamps = Stamps::of(&self.state, std::mem::take(&mut self.marks));
+        let before: Vec<Queue> = self.state.queues.iter().cloned().collect();
+        let Some(applied) = self.apply(&settings, &before) else {
             return Err(settings);
-        }
-        let rows = before.iter().zip(&state.queues);
+        };
+        let rows = before.iter().zip(&self.state.queues);
         let changed = rows.map(|(before, after)| !row_copies::are_configured_alike(before, after));
         let changed = changed.collect();
-        let mut added = state.queues.split_off(stamps.queues);
+        let mut added = self.state.queues.split_off(stamps.queues);
         added.iter_mut().for_each(row_copies::forget_use);
         Ok(Box::new(PreparedRefresh {
             settings,
-            labels,
+            labels: self.labels,
             stamps,
-            refused,
-            state,
-            templates,
+            refused: applied.err(),
+            state: self.state,
+            templates: self.templates,
             changed,
             added,
         }))
+    }
+
+    /// Applies labels and settings, or says why they are refused; nothing where a ledger with applications may come to
+    /// something else. `before`: the queues until then.
+    fn apply(
+        &mut self,
+        settings: &TreeSettings,
+        before: &[Queue],
+    ) -> Option<Result<(), RefreshError>> {
+        let (mut registry, mut leaves) = (names_of(&self.state), Leaves::default());
+        let checked = Labels::new(&registry, &self.state).check(&self.labels);
+        let checked = checked.and_then(|()| check_refresh(&self.state, settings));
+        if checked.is_err() {
+            return Some(checked);
+        }
+        let templates = &mut self.templates;
+        let mut tree = Tree::new(&mut self.state, &mut registry, &mut leaves, templates);
+        self.labels.iter().for_each(|label| tree.add_label(label));
+        let partitions = tree.state.partitions.len();
+        tree.apply_refresh(settings.clone()).ok()?;
+        let mut rows = before.iter().zip(&self.state.queues);
+        let alike = partitions == self.state.partitions.len()
+            && rows.all(|(before, after)| before.state == after.state);
+        alike.then_some(Ok(()))
     }
 }
 
@@ -231,25 +245,6 @@ fn may_be_prepared(state: &State, settings: &TreeSettings) -> bool {
     let mut known = state.queues.iter().filter(|row| !row.removed || row.stray);
     let known = known.any(|row| row.stray || managed(row.settings.kind));
     !leaves_legacy && !known && !settings.queues.iter().any(|queue| managed(queue.kind))
-}
-
-/// Applies labels and settings to a copy; whether what they come to is the same on the ledger.
-fn apply(
-    state: &mut State,
-    templates: &mut Arc<dyn Templates>,
-    labels: &[PartitionSpec],
-    settings: &TreeSettings,
-) -> bool {
-    let states: Vec<QueueState> = state.queues.iter().map(|row| row.state).collect();
-    let (mut registry, mut leaves) = (names_of(state), Leaves::default());
-    let mut tree = Tree::new(state, &mut registry, &mut leaves, templates);
-    labels.iter().for_each(|label| tree.add_label(label));
-    let partitions = tree.state.partitions.len();
-    let applied = tree.apply_refresh(settings.clone());
-    let mut states = states.iter().zip(&state.queues);
-    applied.is_ok()
-        && partitions == state.partitions.len()
-        && states.all(|(&old, new)| old == new.state)
 }
 
 /// The names of the queues and partitions of a copy.
@@ -286,7 +281,7 @@ impl Ledger {
     /// Takes over a prepared refresh that is current. What it replaces is left in `prepared`, to be dropped by another
     /// thread.
     ///
-    /// Cost: a write of each queue.
+    /// Cost: a visit of each queue, and a write of those that are configured otherwise.
     ///
     /// # Errors
     ///

@@ -98,16 +98,7 @@ fn are_leaves_alike(before: Option<&Leaf>, after: Option<&Leaf>) -> bool {
 }
 
 fn is_part_alike(before: &QueuePart, after: &QueuePart) -> bool {
-    let amounts = |part: &QueuePart| (part.limit.get(), part.guaranteed.get());
-    fractions(before) == fractions(after)
-        && amounts(before) == amounts(after)
-        && before.accessible == after.accessible
-        && before.configured == after.configured
-        && before.known == after.known
-        && before.mode == after.mode
-        && before.amounts == after.amounts
-        && before.minimum_ratio == after.minimum_ratio
-        && before.shares_guarantee == after.shares_guarantee
+    fractions(before) == fractions(after) && configured(before) == configured(after)
 }
 
 /// The fractions that a configuration decides, by their bits.
@@ -122,6 +113,42 @@ fn fractions(part: &QueuePart) -> [u32; 7] {
         part.master_share,
     ];
     fractions.map(f32::to_bits)
+}
+
+/// What else it decides.
+// Every field is named: a new one is use, as in `take_part`, one of `fractions`, or compared here.
+fn configured(part: &QueuePart) -> impl PartialEq + '_ {
+    let QueuePart {
+        used: _,
+        pending: _,
+        reserved: _,
+        master_used: _,
+        ranks: _,
+        used_capacity: _,
+        absolute_used: _,
+        counted: _,
+        behind: _,
+        divisors: _,
+        absolute_capacity: _,
+        capacity: _,
+        maximum_capacity: _,
+        absolute_maximum: _,
+        weight: _,
+        normalized_weight: _,
+        master_share: _,
+        limit,
+        guaranteed,
+        accessible,
+        configured,
+        known,
+        mode,
+        amounts,
+        minimum_ratio,
+        shares_guarantee,
+    } = part;
+    let flags = (accessible, configured, known, mode);
+    let resources = (limit, guaranteed, amounts, minimum_ratio);
+    (flags, resources, shares_guarantee)
 }
 
 /// The same on a partition: all figures but those that use moves.
