@@ -155,6 +155,8 @@ fn a_running_engine_says_it_too() {
         .submit(AppSpec::new(app(1), "root.a", "ann"))
         .unwrap();
     engine.ask_opportunistic(app(1), asks(3, 6)).unwrap();
+    // It is explained by the latest snapshot.
+    engine.quiesce();
     let why = Engine::explain(&engine, app(1)).expect("two wait");
     let reasons: Vec<_> = why.keys.iter().map(|key| key.findings[0].reason).collect();
     assert_eq!(
