@@ -10,7 +10,6 @@ use crate::config::{
     self, Admission, AdmissionRefusal, Admitted, Caller, ConfigSource, Loaded, MappingError,
     Options, Report, Wish,
 };
-use crate::id::QueuePath;
 use crate::queue::AppSpec;
 use crate::runtime::{EngineEnd, Threaded};
 use crate::snapshot::Snapshot;
@@ -259,27 +258,27 @@ impl Engine {
             refused_priority: admitted.refused_priority,
             ..spec
         };
-        let named: QueuePath = spec.queue.as_str().into();
+        let named = spec.queue.clone();
         let submitted = self.submit(spec);
         // A submission may be refused after its queue was created.
-        let path = submitted.as_ref().map_or(&named, |of| &of.queue);
+        let path = submitted.as_ref().map_or(&*named, |of| &of.queue);
         self.follow_created(path, &shown);
         submitted
     }
 
     /// Takes over the access lists of a queue that a submission created.
-    fn follow_created(&self, path: &QueuePath, before: &Snapshot) {
+    fn follow_created(&self, path: &str, before: &Snapshot) {
         if ShownQueues::of(before).has(path) {
             return;
         }
         let shown = self.snapshot();
-        let access = ShownQueues::of(&shown).access(path);
+        let created = ShownQueues::of(&shown).access(path);
         let mut rules = self
             .admission
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let (Some(access), Some(rules)) = (access, rules.as_mut()) {
-            Arc::make_mut(rules).queue_created(path.clone(), access);
+        if let (Some((path, access)), Some(rules)) = (created, rules.as_mut()) {
+            Arc::make_mut(rules).queue_created(path, access);
         }
     }
 

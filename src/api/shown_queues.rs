@@ -28,9 +28,10 @@ impl<'a> ShownQueues<'a> {
         self.at(path).is_some()
     }
 
-    /// The access lists of a queue.
-    pub(super) fn access(&self, path: &QueuePath) -> Option<QueueAccess> {
-        Some(self.at(path)?.settings.access.clone())
+    /// The path and the access lists of a queue.
+    pub(super) fn access(&self, path: &str) -> Option<(QueuePath, QueueAccess)> {
+        let settings = &self.at(path)?.settings;
+        Some((settings.path.clone(), settings.access.clone()))
     }
 
     /// The priority of applications of a leaf that name none; 0 for one that does not exist.

@@ -5,11 +5,11 @@
 
 pub mod java_order;
 mod names;
+mod queue_path;
 mod slots;
 
-pub use names::{
-    ApplicationId, ContainerId, IdError, NodeName, NodeNameError, QueuePath, SchedulerKey,
-};
+pub use names::{ApplicationId, ContainerId, IdError, NodeName, NodeNameError, SchedulerKey};
+pub use queue_path::QueuePath;
 pub use slots::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, UserSlot, Version};
 
 /// A hash map with a fixed hasher, so that runs repeat.

@@ -1,12 +1,9 @@
 //! Names that cross the edge: applications, containers, nodes, scheduler keys.
 
-use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::num::NonZeroU32;
-use std::ops::Deref;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use ecow::EcoString;
 use serde::de::{Deserialize, Deserializer, Error};
@@ -166,79 +163,6 @@ impl FromStr for NodeName {
             }
             None => Self::new(text, 0),
         }
-    }
-}
-
-/// Full path of a queue, from `root`. It is compared and hashed as its text.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-// Paths of up to 15 bytes stand in place, as the host of a node does: each event of a container copies one.
-pub struct QueuePath(EcoString);
-
-impl Deref for QueuePath {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for QueuePath {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl AsRef<str> for QueuePath {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for QueuePath {
-    fn from(path: &str) -> Self {
-        Self(path.into())
-    }
-}
-
-impl From<String> for QueuePath {
-    fn from(path: String) -> Self {
-        Self(path.into())
-    }
-}
-
-impl From<QueuePath> for Arc<str> {
-    fn from(path: QueuePath) -> Self {
-        path.0.as_str().into()
-    }
-}
-
-impl PartialEq<str> for QueuePath {
-    fn eq(&self, other: &str) -> bool {
-        self.0 == other
-    }
-}
-
-impl PartialEq<&str> for QueuePath {
-    fn eq(&self, other: &&str) -> bool {
-        self.0 == *other
-    }
-}
-
-impl fmt::Debug for QueuePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
-    }
-}
-
-impl fmt::Display for QueuePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self)
-    }
-}
-
-impl Serialize for QueuePath {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self)
     }
 }
 
