@@ -194,6 +194,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("ecow", &["id"]),
     ("foldhash", &["id"]),
     ("hdrhistogram", &["metrics"]),
+    ("internment", &["id"]),
     ("smallvec", &["queue", "commit"]),
     ("csv", &["simulator"]),
     ("flate2", &["simulator"]),

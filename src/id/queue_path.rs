@@ -97,3 +97,31 @@ impl Serialize for QueuePath {
         serializer.serialize_str(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::hash::BuildHasher;
+
+    use super::*;
+    use crate::id::Map;
+
+    #[test]
+    fn paths_are_equal_and_ordered_as_their_text() {
+        let texts = ["root.b", "root", "root.a.b", "root.a"];
+        let mut paths = texts.map(QueuePath::from);
+        paths.sort();
+        assert_eq!(paths, ["root", "root.a", "root.a.b", "root.b"]);
+        let again = QueuePath::from("root.a".to_owned());
+        assert_eq!(again, paths[1]);
+        assert!(std::ptr::eq(&*again, &*paths[1]), "each path is kept once");
+    }
+
+    #[test]
+    fn a_map_of_paths_is_searched_by_text() {
+        let path = QueuePath::from("root.a");
+        let known: Map<_, _> = [(path.clone(), 1)].into_iter().collect();
+        assert_eq!(known.get("root.a"), Some(&1));
+        let hasher = known.hasher();
+        assert_eq!(hasher.hash_one(&path), hasher.hash_one("root.a"));
+    }
+}

@@ -4,8 +4,8 @@
 //! beforehand. Its latencies run from those moments, so that a call that holds it for long is charged to every fetch that
 //! fell due meanwhile. Only fetches that fell due during a call count.
 //!
-//! The first scene has no other call, and the second one another caller that fetches. What they show is the
-//! machine and its neighbours.
+//! The first scene has no other call, the second one another caller that fetches, and the third one a caller that
+//! computes. What they show is the machine and its neighbours.
 
 mod hold;
 mod of_apps;
@@ -159,7 +159,7 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
     Ok(())
 }
 
-/// The two scenes without a long call.
+/// The scenes without a long call.
 const QUIET: &[Scene] = &[
     Scene {
         call: "nothing",
@@ -170,6 +170,11 @@ const QUIET: &[Scene] = &[
         call: "a fetch",
         size: |_| "another caller that fetches".to_owned(),
         make: of_apps::fetch,
+    },
+    Scene {
+        call: "a computation",
+        size: |_| "another thread that computes".to_owned(),
+        make: of_apps::compute,
     },
 ];
 

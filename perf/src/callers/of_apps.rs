@@ -1,5 +1,7 @@
 //! Calls about applications as a whole.
 
+use std::hint::black_box;
+
 use anyhow::{Result, ensure};
 use capsched::api::{AppSpec, AskCall, EngineBuilder, Threaded};
 
@@ -74,6 +76,20 @@ pub(super) fn fetch(_: &Sizes, holds: &mut Holds) -> Result<()> {
                 }
                 Ok(())
             })?;
+        }
+        Ok(())
+    })
+}
+
+/// A caller that computes by itself, as one that prepares a refresh does: what the scheduler of the operating system makes
+/// of fetches beside it.
+pub(super) fn compute(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(0, |builder| builder)?;
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            // Some 100 ms, as long as a refresh of thousands of queues is prepared.
+            let numbers = 0..i64::from(sizes.items) * 1000;
+            calls.make(|| numbers.fold(0, |sum, number| black_box(sum ^ number)));
         }
         Ok(())
     })
