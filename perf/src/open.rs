@@ -207,14 +207,18 @@ impl Schedule {
         u64::try_from(due).unwrap_or(u64::MAX).min(self.asked)
     }
 
+    /// The moment of the next one.
+    pub(crate) fn next(&self) -> u64 {
+        let after = u128::from(self.asked) * 1_000_000_000 / u128::from(self.rate);
+        self.began
+            .saturating_add(u64::try_from(after).unwrap_or(u64::MAX))
+    }
+
     /// What has become due up to a moment, at most so many.
     pub(crate) fn due(&mut self, now: u64, most: usize) -> Vec<u64> {
         let mut due = Vec::new();
         while due.len() < most {
-            let after = u128::from(self.asked) * 1_000_000_000 / u128::from(self.rate);
-            let at = self
-                .began
-                .saturating_add(u64::try_from(after).unwrap_or(u64::MAX));
+            let at = self.next();
             if at > now {
                 break;
             }
