@@ -23,7 +23,7 @@ use super::guarantee::guarantee_in_view;
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{child_claim, is_idle};
 use crate::queue::{ChildUse, Divisors, QueuePart, Ranks};
-use crate::resource::{Calculator, MAX_TYPES, ResourceVector, with_calculator};
+use crate::resource::{Calculator, ResourceVector, with_calculator, with_width};
 use crate::snapshot::State;
 
 /// What queues use and have outstanding more than before; less where it is negative.
@@ -184,10 +184,12 @@ fn rank_children(state: &mut State, parent: QueueSlot, partition: PartitionId) {
 pub(crate) fn update_used(state: &mut State, queue: QueueSlot, partition: PartitionId) {
     state.epoch += 1;
     let divides = renew_divisors(state, queue, partition);
-    let account: Account<MAX_TYPES> = Account::of(state, partition);
-    let part = state.queues[queue].part_mut(partition);
-    part.known = true;
-    share_part(&account, part, divides, SharesRead::Both);
+    with_width!(state.calculator, N => {
+        let account: Account<N> = Account::of(state, partition);
+        let part = state.queues[queue].part_mut(partition);
+        part.known = true;
+        share_part(&account, part, divides, SharesRead::Both);
+    });
 }
 
 /// Adds to what a queue uses and has outstanding.

@@ -10,7 +10,7 @@ use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot, UserSlot, java_order};
 use crate::policy::user_bounds;
 use crate::queue::{User, UserPart};
-use crate::resource::{Calculator, ResourceVector, share, with_calculator};
+use crate::resource::{Calculator, ResourceVector, share, with_calculator, with_width};
 use crate::snapshot::State;
 
 /// Sum of the weights of the users of a leaf, in the order of a hash map of their names.
@@ -159,12 +159,14 @@ pub(crate) fn recompute_usage_ratio(state: &mut State, leaf: QueueSlot, partitio
         java_order::string_hash(&state.users[user].name)
     });
     let (calculator, total) = (state.calculator, state.total(partition));
-    let mut sum = 0.0;
-    for user in order {
-        let part = &mut state.users[user].parts[partition];
-        part.usage_ratio = 0.0;
-        sum = share::sum(sum, update_usage_ratio(calculator, &total, part));
-    }
+    let sum = with_width!(calculator, N => {
+        let total: ResourceVector<N> = total.narrow();
+        order.into_iter().fold(0.0, |sum, user| {
+            let part = &mut state.users[user].parts[partition];
+            part.usage_ratio = 0.0;
+            share::sum(sum, update_usage_ratio(calculator, &total, part))
+        })
+    });
     let users = state.queues[leaf].as_leaf_mut();
     users.parts[partition].usage_ratio = sum;
 }

@@ -150,11 +150,11 @@ pub fn queue_current_limit<const N: usize>(
 /// a pass on the default partition would write now.
 ///
 /// Cost: in the second case, a walk down the tree.
-fn published_limit(state: &State, leaf: QueueSlot) -> ResourceVector {
+fn published_limit<const N: usize>(state: &State, leaf: QueueSlot) -> ResourceVector<N> {
     if state.updates_leaf_limits() {
-        return state.queues[leaf].as_leaf().published_limit.get();
+        return state.queues[leaf].as_leaf().published_limit.narrow();
     }
-    with_width!(state.calculator, N => limit_now::<N>(state, leaf).widen())
+    limit_now(state, leaf)
 }
 
 fn limit_now<const N: usize>(state: &State, leaf: QueueSlot) -> ResourceVector<N> {
@@ -296,7 +296,7 @@ pub fn headroom(
     let queue = &state.queues[leaf];
     let part = queue.part(partition);
     let queue_limit = if partition == PartitionId::DEFAULT {
-        published_limit(state, leaf)
+        with_width!(state.calculator, N => published_limit::<N>(state, leaf).widen())
     } else {
         part.limit.get()
     };
@@ -310,24 +310,32 @@ pub fn headroom(
 }
 
 /// The limit for application masters of a leaf on a partition.
-// As AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition.
 #[must_use]
 pub fn master_limit(state: &State, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
-    let queue = &state.queues[leaf];
-    let part = queue.part(partition);
+    with_width!(state.calculator, N => master_limit_of_types::<N>(state, leaf, partition).widen())
+}
+
+// As AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition.
+fn master_limit_of_types<const N: usize>(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+) -> ResourceVector<N> {
+    let part = state.queues[leaf].part(partition);
+    let guaranteed = part.guaranteed.narrow();
     let current = if partition == PartitionId::DEFAULT {
         published_limit(state, leaf)
     } else {
         ResourceVector::NONE
     };
-    let usable = if state.calculator.fits_in(&part.guaranteed.get(), &current) {
-        current
-    } else {
-        part.guaranteed.get()
-    };
-    state
-        .calculator
-        .times_up(&usable, f64::from(part.master_share), &state.minimum)
+    with_calculator!(state.calculator, calculator => {
+        let usable = if calculator.fits_in(&guaranteed, &current) {
+            &current
+        } else {
+            &guaranteed
+        };
+        calculator.times_up(usable, f64::from(part.master_share), &state.minimum.narrow())
+    })
 }
 
 /// The limit for the masters of one user: of a user of weight 1, and of this user.

@@ -19,8 +19,10 @@ impl Leaves {
     /// Activates what fits in the limits for masters.
     // As AbstractLeafQueue.activateApplications.
     pub(in crate::commit) fn activate(&mut self, state: &mut State, leaf: QueueSlot) {
-        for partition in partitions_of(state, leaf) {
-            compute_master_limit(state, leaf, partition);
+        for partition in state.partition_ids() {
+            if is_limited_on(state, leaf, partition) {
+                compute_master_limit(state, leaf, partition);
+            }
         }
         // An application that moves is explained by the leaf that it comes from.
         // Must equal [`Self::activate_all`].
@@ -277,24 +279,19 @@ pub(in crate::commit) fn update_stage(state: &mut State, app: AppSlot) {
     state.apps[app].stage = stage;
 }
 
-/// Partitions that a leaf may use and has figures for, the default one included.
+/// Whether a leaf has a limit for masters on a partition: it may use it and has figures for it, or it is the default one.
 // As AbstractCSQueue.getNodeLabelsForQueue.
-fn partitions_of(state: &State, leaf: QueueSlot) -> Vec<PartitionId> {
+fn is_limited_on(state: &State, leaf: QueueSlot, partition: PartitionId) -> bool {
     let queue = &state.queues[leaf];
-    let any = queue.settings.accessible == Accessible::All;
-    state
-        .partition_ids()
-        .filter(|&partition| {
-            let part = queue.part(partition);
-            partition == PartitionId::DEFAULT
-                || if any {
-                    let limited = queue.as_leaf().parts[partition].master_limit.is_some();
-                    part.known || part.counted || limited
-                } else {
-                    part.accessible
-                }
-        })
-        .collect()
+    let part = queue.part(partition);
+    if partition == PartitionId::DEFAULT {
+        return true;
+    }
+    if queue.settings.accessible != Accessible::All {
+        return part.accessible;
+    }
+    let limited = queue.as_leaf().parts[partition].master_limit.is_some();
+    part.known || part.counted || limited
 }
 
 /// The limit as it was computed last, and 0 from now on where it never was.

@@ -9,12 +9,11 @@ use super::Tree;
 use super::refresh_error::RefreshError;
 use crate::cluster::Partition;
 use crate::commit::PartitionSpec;
-use crate::commit::tree::capacity::update_queue;
+use crate::commit::tree::capacity::recompute;
 use crate::commit::tree::fractions::update_absolute;
 use crate::commit::tree::managed::is_given_away;
 use crate::commit::tree::vector_capacities::set_root_capacity;
 use crate::id::{AppSlot, Map, PartitionId, QueuePath, QueueSlot, UserSlot};
-use crate::policy::Limits;
 use crate::queue::{
     Amounts, AppOrder, CapacityMode, ConfiguredAmounts, ConfiguredState, CreationScheme,
     LegacyCapacity, PartitionSettings, PerPartition, Queue, QueueKind, QueuePart, QueueSettings,
@@ -294,8 +293,7 @@ fn update_from(tree: &mut Tree<'_>, parent: QueueSlot) {
             None => set_root_capacity(tree.state),
         }
     }
-    let mut limits = Limits::new(tree.state.cluster);
-    update_queue(tree.state, tree.leaves, from, &mut limits);
+    recompute(tree.state, tree.leaves, from);
 }
 
 /// Levels that may still be created below a queue.

@@ -10,7 +10,7 @@ use crate::commit::tree::vector_capacities::{distribute, set_root_capacity};
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{Limits, child_limit, queue_current_limit};
 use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueueKind, QueuePart};
-use crate::resource::{MAX_TYPES, ResourceVector, share};
+use crate::resource::{MAX_TYPES, ResourceVector, share, with_width};
 use crate::snapshot::State;
 
 /// Recomputes the whole tree for the present cluster.
@@ -19,15 +19,22 @@ pub(in crate::commit) fn update_cluster(state: &mut State, leaves: &mut Leaves) 
     if !state.settings.legacy_queue_mode {
         set_root_capacity(state);
     }
-    let mut limits = Limits::new(state.cluster);
-    update_queue(state, leaves, State::ROOT, &mut limits);
+    recompute(state, leaves, State::ROOT);
 }
 
-pub(super) fn update_queue(
+/// Recomputes a queue and those below it for the present cluster.
+pub(super) fn recompute(state: &mut State, leaves: &mut Leaves, queue: QueueSlot) {
+    with_width!(state.calculator, N => {
+        let mut limits = Limits::<N>::new(state.cluster.narrow());
+        update_queue(state, leaves, queue, &mut limits);
+    });
+}
+
+fn update_queue<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     queue: QueueSlot,
-    limits: &mut Limits<MAX_TYPES>,
+    limits: &mut Limits<N>,
 ) {
     state.epoch += 1;
     if state.queues[queue].is_leaf() {
@@ -41,11 +48,11 @@ pub(super) fn update_queue(
     }
 }
 
-fn update_children(
+fn update_children<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     parent: QueueSlot,
-    limits: &mut Limits<MAX_TYPES>,
+    limits: &mut Limits<N>,
 ) {
     for child in state.queues[parent].children.clone() {
         let default = PartitionId::DEFAULT;
@@ -55,11 +62,11 @@ fn update_children(
 }
 
 // As AbstractParentQueue.updateClusterResource in legacy mode.
-fn update_parent_legacy(
+fn update_parent_legacy<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     queue: QueueSlot,
-    limits: &mut Limits<MAX_TYPES>,
+    limits: &mut Limits<N>,
 ) {
     state.epoch += 1;
     let root = queue == State::ROOT;
@@ -82,7 +89,7 @@ fn update_parent_legacy(
             }
         }
     } else {
-        update_effective(state, queue);
+        update_effective::<N>(state, queue);
     }
     for partition in state.partition_ids() {
         update_minimum_ratio(state, queue, partition);
@@ -92,26 +99,33 @@ fn update_parent_legacy(
 }
 
 // As AbstractLeafQueue.updateClusterResource.
-fn update_leaf(
+fn update_leaf<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     leaf: QueueSlot,
-    limits: &Limits<MAX_TYPES>,
+    limits: &Limits<N>,
 ) {
     if state.settings.legacy_queue_mode {
         update_absolute(state, leaf);
-        update_effective(state, leaf);
+        update_effective::<N>(state, leaf);
     }
     update_maximum_applications(state, leaf);
     follow_leaf(state, leaves, leaf, limits);
 }
 
-/// What follows for a queue and those below it from what they use, once their capacities are set.
-pub(super) fn follow_use(
+/// What follows for all queues from what they use, once their capacities are set.
+pub(super) fn follow_use(state: &mut State, leaves: &mut Leaves) {
+    with_width!(state.calculator, N => {
+        let mut limits = Limits::<N>::new(state.cluster.narrow());
+        follow_queue(state, leaves, State::ROOT, &mut limits);
+    });
+}
+
+fn follow_queue<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     queue: QueueSlot,
-    limits: &mut Limits<MAX_TYPES>,
+    limits: &mut Limits<N>,
 ) {
     if state.queues[queue].is_leaf() {
         return follow_leaf(state, leaves, queue, limits);
@@ -119,17 +133,17 @@ pub(super) fn follow_use(
     for child in state.queues[queue].children.clone() {
         let default = PartitionId::DEFAULT;
         let mut below = child_limit(state, queue, child, default, limits, false);
-        follow_use(state, leaves, child, &mut below);
+        follow_queue(state, leaves, child, &mut below);
     }
     update_statistics(state, queue);
 }
 
 /// The same for a leaf, which is handed limits.
-fn follow_leaf(
+fn follow_leaf<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     leaf: QueueSlot,
-    limits: &Limits<MAX_TYPES>,
+    limits: &Limits<N>,
 ) {
     let limit = queue_current_limit(state, leaf, &limits.limit);
     state.queues[leaf].as_leaf_mut().published_limit.set(limit);
@@ -143,13 +157,13 @@ fn follow_leaf(
     leaves.activate(state, leaf);
     users_changed(state, leaf);
     for app in state.queues[leaf].as_leaf().active.clone() {
-        compute_headroom_provider(state, leaves, leaf, app);
+        compute_headroom_provider::<N>(state, leaves, leaf, app);
     }
 }
 
 /// Every active application has a headroom from now on, unless its user was dropped.
 // As AbstractLeafQueue.computeUserLimitAndSetHeadroom.
-fn compute_headroom_provider(
+fn compute_headroom_provider<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     leaf: QueueSlot,
@@ -159,7 +173,7 @@ fn compute_headroom_provider(
         return;
     };
     let kind = Exclusivity::Respect.limit_kind();
-    user_limit::<MAX_TYPES>(state, leaf, Some(user), PartitionId::DEFAULT, kind);
+    user_limit::<N>(state, leaf, Some(user), PartitionId::DEFAULT, kind);
     let generation = state.users[user].generation;
     let provider = HeadroomProvider {
         leaf,
@@ -216,17 +230,17 @@ fn normalize_weights(state: &mut State, parent: QueueSlot) {
 
 /// Guaranteed and largest resources of a queue.
 // As AbstractCSQueue.updateEffectiveResources.
-fn update_effective(state: &mut State, queue: QueueSlot) {
+fn update_effective<const N: usize>(state: &mut State, queue: QueueSlot) {
     state.epoch += 1;
     let absolute = state.queues[queue].mode == CapacityMode::Absolute;
     for partition in state.partition_ids() {
         if !state.queues[queue].part(partition).configured {
             continue;
         }
-        let total = state.total(partition);
         match state.queues[queue].parent.filter(|_| absolute) {
             Some(parent) => update_effective_absolute(state, queue, parent, partition),
             None => {
+                let total: ResourceVector<N> = state.total(partition).narrow();
                 let part = state.queues[queue].part_mut(partition);
                 part.guaranteed
                     .set(share::times(&total, f64::from(part.absolute_capacity)));

@@ -30,7 +30,6 @@ use crate::commit::registry::Registry;
 use crate::commit::{Labels, PartitionSpec};
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
-use crate::policy::Limits;
 use crate::queue::{Queue, QueueKind, QueueState, SchedulerSettings, Templates, TreeSettings};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -315,8 +314,7 @@ impl Ledger {
         self.state.minimum = prepared.state.minimum;
         swap(&mut self.templates, &mut prepared.templates);
         let parked = self.take_queues(prepared);
-        let mut limits = Limits::new(self.state.cluster);
-        follow_use(&mut self.state, &mut self.leaves, State::ROOT, &mut limits);
+        follow_use(&mut self.state, &mut self.leaves);
         debug_assert!(
             self.state.epoch <= prepared.state.epoch,
             "the whole form takes more steps"
