@@ -195,6 +195,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("foldhash", &["id"]),
     ("hdrhistogram", &["metrics"]),
     ("internment", &["id"]),
+    ("oneshot", &["sync"]),
     ("smallvec", &["queue", "commit"]),
     ("csv", &["simulator"]),
     ("flate2", &["simulator"]),

@@ -21,13 +21,15 @@ impl LedgerChange {
         reply: Reply<T>,
         mut part: impl FnMut(&mut Sequential, &mut usize) -> Option<T> + Send + 'static,
     ) -> Self {
+        let mut reply = Some(reply);
         Self(Box::new(move |engine, budget| {
-            let came_to = part(engine, budget);
-            let done = came_to.is_some();
-            if let Some(value) = came_to {
-                answer(&reply, value);
+            let Some(value) = part(engine, budget) else {
+                return false;
+            };
+            if let Some(reply) = reply.take() {
+                answer(reply, value);
             }
-            done
+            true
         }))
     }
 

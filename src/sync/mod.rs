@@ -43,6 +43,6 @@ pub use ring::{RingReceiver, RingSender, ring};
 pub use shutdown::{Ended, Requested, Shutdown, ShutdownOwner, ShutdownPhase, shutdown};
 pub use tail::{Received, SendCounts, TrySendError};
 pub use threads::{
-    JoinHandle, Receiver, SPINS, SyncSender, ThreadBuilder, ThreadId, TryRecvError, sync_channel,
-    thread_id, thread_name,
+    JoinHandle, OnceReceiver, OnceSender, SPINS, ThreadBuilder, ThreadId, TryRecvError,
+    once_channel, thread_id, thread_name,
 };

@@ -8,12 +8,12 @@ mod chosen {
     pub type ThreadBuilder = std::thread::Builder;
     /// The handle of a started thread.
     pub type JoinHandle<T> = std::thread::JoinHandle<T>;
-    /// The end of a channel that answers.
-    pub type SyncSender<T> = std::sync::mpsc::SyncSender<T>;
-    /// The end of a channel that waits.
-    pub type Receiver<T> = std::sync::mpsc::Receiver<T>;
+    /// The end of a channel for one value that sends it.
+    pub type OnceSender<T> = oneshot::Sender<T>;
+    /// The end of such a channel that waits.
+    pub type OnceReceiver<T> = oneshot::Receiver<T>;
 
-    pub use std::sync::mpsc::{TryRecvError, sync_channel};
+    pub use oneshot::{TryRecvError, channel as once_channel};
     pub use std::thread::ThreadId;
 
     /// Which thread calls.
@@ -38,13 +38,33 @@ mod chosen {
     pub type ThreadBuilder = shuttle::thread::Builder;
     /// The handle of a started thread.
     pub type JoinHandle<T> = shuttle::thread::JoinHandle<T>;
-    /// The end of a channel that answers.
-    pub type SyncSender<T> = shuttle::sync::mpsc::SyncSender<T>;
     /// The end of a channel that waits.
-    pub type Receiver<T> = shuttle::sync::mpsc::Receiver<T>;
+    pub type OnceReceiver<T> = shuttle::sync::mpsc::Receiver<T>;
 
-    pub use shuttle::sync::mpsc::{TryRecvError, sync_channel};
+    pub use shuttle::sync::mpsc::TryRecvError;
     pub use shuttle::thread::ThreadId;
+
+    /// The end of a channel for one value that sends it.
+    #[derive(Debug)]
+    pub struct OnceSender<T>(shuttle::sync::mpsc::SyncSender<T>);
+
+    impl<T> OnceSender<T> {
+        /// Sends the value.
+        ///
+        /// # Errors
+        ///
+        /// The value, where nobody waits for it any more.
+        pub fn send(self, value: T) -> Result<(), T> {
+            self.0.send(value).map_err(|refused| refused.0)
+        }
+    }
+
+    /// A channel for one value.
+    #[must_use]
+    pub fn once_channel<T>() -> (OnceSender<T>, OnceReceiver<T>) {
+        let (sender, receiver) = shuttle::sync::mpsc::sync_channel(1);
+        (OnceSender(sender), receiver)
+    }
 
     /// Which thread calls.
     #[must_use]

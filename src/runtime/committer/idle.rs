@@ -90,7 +90,7 @@ impl Idle {
     /// Answers everybody who waits for quiescence.
     pub(super) fn answer_all(&mut self) {
         for reply in self.waiting.drain(..) {
-            answer(&reply, ());
+            answer(reply, ());
         }
     }
 }

@@ -219,13 +219,13 @@ impl<C: Clock> Committer<C> {
                 return None;
             }
             Command::Show(call, reply) => {
-                answer(&reply, self.shows(call));
+                answer(reply, self.shows(call));
                 return None;
             }
             Command::View(query, reply) => {
                 self.publish();
                 query.run(self.engine.settled_ledger());
-                answer(&reply, self.publication.shared());
+                answer(reply, self.publication.shared());
                 return None;
             }
             command => command,

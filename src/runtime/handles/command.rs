@@ -200,7 +200,7 @@ impl Command {
                 if !batch.go_on(engine, budget) {
                     return Some(Self::Ask(batch, reply));
                 }
-                answer(&reply, batch);
+                answer(reply, batch);
             }
             Self::HeartbeatAll(mut batch, reply) => {
                 if !batch.go_on(budget, |node, report| {
@@ -208,13 +208,13 @@ impl Command {
                 }) {
                     return Some(Self::HeartbeatAll(batch, reply));
                 }
-                answer(&reply, batch.into_replies());
+                answer(reply, batch.into_replies());
             }
             Self::FinishApp(app, reply) => {
                 if !engine.end_part_of(app, budget) {
                     return Some(Self::FinishApp(app, reply));
                 }
-                answer(&reply, engine.finish_app(app));
+                answer(reply, engine.finish_app(app));
             }
             other => return other.change_on(engine, schedules, budget),
         }
@@ -233,13 +233,13 @@ impl Command {
                 if !engine.end_part_on(&node, budget) {
                     return Some(Self::RemoveNode(node, reply));
                 }
-                answer(&reply, engine.remove_node(&node));
+                answer(reply, engine.remove_node(&node));
             }
             Self::Preempt(mut round, reply) => {
                 if !round.go_on(engine, budget) {
                     return Some(Self::Preempt(round, reply));
                 }
-                answer(&reply, round.into_round());
+                answer(reply, round.into_round());
             }
             Self::Change(mut change) => {
                 if !change.go_on(engine, budget) {
@@ -254,14 +254,14 @@ impl Command {
     /// Carries out a command whose length is that of what it names.
     fn carry_out(self, engine: &mut Sequential, schedules: bool) {
         match self {
-            Self::AddNode(node, reply) => answer(&reply, engine.add_node(&node)),
-            Self::ResizeNode(node, to, reply) => answer(&reply, engine.resize_node(&node, *to)),
+            Self::AddNode(node, reply) => answer(reply, engine.add_node(&node)),
+            Self::ResizeNode(node, to, reply) => answer(reply, engine.resize_node(&node, *to)),
             Self::RelabelNode(node, label, reply) => {
-                answer(&reply, engine.relabel_node(&node, &label));
+                answer(reply, engine.relabel_node(&node, &label));
             }
-            Self::MapAttributes(change, reply) => answer(&reply, change.carry_out(engine)),
-            Self::DecommissionNode(node, reply) => answer(&reply, engine.decommission_node(&node)),
-            Self::Submit(app, reply) => answer(&reply, engine.submit(&app)),
+            Self::MapAttributes(change, reply) => answer(reply, change.carry_out(engine)),
+            Self::DecommissionNode(node, reply) => answer(reply, engine.decommission_node(&node)),
+            Self::Submit(app, reply) => answer(reply, engine.submit(&app)),
             // Commands that have parts.
             Self::Ask(..)
             | Self::HeartbeatAll(..)
@@ -270,19 +270,19 @@ impl Command {
             | Self::Preempt(..)
             | Self::Change(_) => {}
             Self::Heartbeat(node, report, reply) => {
-                answer(&reply, take_report(engine, schedules, &node, &report));
+                answer(reply, take_report(engine, schedules, &node, &report));
             }
             Self::ContainerFinished(container, reply) => {
-                answer(&reply, engine.container_finished(container));
+                answer(reply, engine.container_finished(container));
             }
             Self::ChangePriority(app, priority, reply) => {
-                answer(&reply, engine.change_priority(app, priority));
+                answer(reply, engine.change_priority(app, priority));
             }
-            Self::Reconfigure(settings, reply) => answer(&reply, engine.reconfigure(*settings)),
+            Self::Reconfigure(settings, reply) => answer(reply, engine.reconfigure(*settings)),
             // The committer has the snapshot.
             Self::Inspect(query) | Self::View(query, _) => query.run(engine.ledger()),
-            Self::Quiesce(reply) => answer(&reply, ()),
-            Self::Show(_, reply) => answer(&reply, true),
+            Self::Quiesce(reply) => answer(reply, ()),
+            Self::Show(_, reply) => answer(reply, true),
         }
     }
 }

@@ -104,7 +104,7 @@ impl LedgerQuery {
             looks.set(Some(thread_id()));
             let looked = catch_unwind(AssertUnwindSafe(|| look(ledger)));
             looks.set(None);
-            answer(&reply, looked);
+            answer(reply, looked);
         }))
     }
 

@@ -215,14 +215,14 @@ impl<C: Clock> Watcher<C> {
 
     fn carry_out(&mut self, request: Request) {
         match request {
-            Request::Due(reply) => answer(&reply, self.round_if_due()),
-            Request::Now(reply) => answer(&reply, self.round()),
+            Request::Due(reply) => answer(reply, self.round_if_due()),
+            Request::Now(reply) => answer(reply, self.round()),
             Request::Message(message, reply) => {
                 let before = self.interval_ms();
                 let taken = self.consult(|monitor, access| monitor.message(message, access));
                 self.follow_interval(before);
                 if taken.is_some() {
-                    answer(&reply, ());
+                    answer(reply, ());
                 }
             }
         }

@@ -5,21 +5,21 @@
 use std::task::{Context, Poll};
 
 use crate::sync::{
-    Parked, Parker, Receiver, SyncSender, TryRecvError, Waker, parking, sync_channel,
+    OnceReceiver, OnceSender, Parked, Parker, TryRecvError, Waker, once_channel, parking,
 };
 
-/// The sending end; one answer at most.
+/// The sending end, for one answer.
 #[derive(Debug)]
 pub(in crate::runtime) struct Reply<T> {
-    /// There until the drop.
-    sender: Option<SyncSender<T>>,
+    /// There until the answer, or the drop without one.
+    sender: Option<OnceSender<T>>,
     /// Of the task that waits, if a task does.
     waker: Option<Waker>,
 }
 
 /// An answer that a thread waits for.
-pub(in crate::runtime) fn reply<T>() -> (Reply<T>, Receiver<T>) {
-    let (sender, receiver) = sync_channel(1);
+pub(in crate::runtime) fn reply<T>() -> (Reply<T>, OnceReceiver<T>) {
+    let (sender, receiver) = once_channel();
     let reply = Reply {
         sender: Some(sender),
         waker: None,
@@ -35,14 +35,6 @@ pub(in crate::runtime) fn waking_reply<T>() -> (Reply<T>, TaskAnswer<T>) {
     (reply, TaskAnswer { receiver, parker })
 }
 
-impl<T> Reply<T> {
-    fn send(&self, value: T) {
-        if let Some(sender) = &self.sender {
-            drop(sender.try_send(value));
-        }
-    }
-}
-
 impl<T> Drop for Reply<T> {
     /// The task finds the answer, or that none comes any more.
     fn drop(&mut self) {
@@ -54,14 +46,17 @@ impl<T> Drop for Reply<T> {
 }
 
 /// Sends an answer; the caller may have given up.
-pub(in crate::runtime) fn answer<T>(reply: &Reply<T>, value: T) {
-    reply.send(value);
+pub(in crate::runtime) fn answer<T>(mut reply: Reply<T>, value: T) {
+    if let Some(sender) = reply.sender.take() {
+        // Nobody waits for it any more where it comes back.
+        drop(sender.send(value));
+    }
 }
 
 /// The receiving end of a task.
 #[derive(Debug)]
 pub(in crate::runtime) struct TaskAnswer<T> {
-    receiver: Receiver<T>,
+    receiver: OnceReceiver<T>,
     parker: Parker,
 }
 
