@@ -159,7 +159,7 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
     Ok(())
 }
 
-/// The scenes without a long call.
+/// The scenes in which the engine has no long call.
 const QUIET: &[Scene] = &[
     Scene {
         call: "nothing",

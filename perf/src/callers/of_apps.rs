@@ -81,8 +81,8 @@ pub(super) fn fetch(_: &Sizes, holds: &mut Holds) -> Result<()> {
     })
 }
 
-/// A caller that computes by itself, as one that prepares a refresh does: what the scheduler of the operating system makes
-/// of fetches beside it.
+/// A caller that computes by itself, as one that prepares a refresh does: what the scheduler of the operating system
+/// makes of fetches beside it.
 pub(super) fn compute(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
     let engine = site::started(0, |builder| builder)?;
     holds.beside_fetches(&engine, |calls| {

@@ -279,7 +279,8 @@ pub(in crate::commit) fn update_stage(state: &mut State, app: AppSlot) {
     state.apps[app].stage = stage;
 }
 
-/// Whether a leaf has a limit for masters on a partition: it may use it and has figures for it, or it is the default one.
+/// Whether a leaf has a limit for masters on a partition: it may use it and has figures for it, or it is the default
+/// one.
 // As AbstractCSQueue.getNodeLabelsForQueue.
 fn is_limited_on(state: &State, leaf: QueueSlot, partition: PartitionId) -> bool {
     let queue = &state.queues[leaf];
