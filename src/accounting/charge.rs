@@ -23,7 +23,7 @@ use super::guarantee::guarantee_in_view;
 use crate::id::{PartitionId, QueueSlot};
 use crate::policy::{child_claim, is_idle};
 use crate::queue::{ChildUse, Divisors, QueuePart, Ranks};
-use crate::resource::{Calculator, ResourceVector, with_calculator, with_width};
+use crate::resource::{Calculator, ResourceVector, with_calculator};
 use crate::snapshot::State;
 
 /// What queues use and have outstanding more than before; less where it is negative.
@@ -181,14 +181,25 @@ fn rank_children(state: &mut State, parent: QueueSlot, partition: PartitionId) {
 }
 
 /// Recomputes the used shares of a queue on a partition.
-pub(crate) fn update_used(state: &mut State, queue: QueueSlot, partition: PartitionId) {
+// Without divisors: they would hold for this one division.
+pub(crate) fn update_used<const N: usize>(
+    state: &mut State,
+    queue: QueueSlot,
+    partition: PartitionId,
+) {
     state.epoch += 1;
-    let divides = renew_divisors(state, queue, partition);
-    with_width!(state.calculator, N => {
-        let account: Account<N> = Account::of(state, partition);
-        let part = state.queues[queue].part_mut(partition);
-        part.known = true;
-        share_part(&account, part, divides, SharesRead::Both);
+    let guaranteed: ResourceVector<N> = used_of(state, queue, partition);
+    let (calculator, total) = (state.calculator, state.total(partition).narrow());
+    let part = state.queues[queue].part_mut(partition);
+    let used = part.used.narrow();
+    (part.known, part.behind) = (true, false);
+    (part.used_capacity, part.absolute_used) = with_calculator!(calculator, calculator => {
+        if calculator.above_none(&total, &total) {
+            let share = |by| calculator.divide(&total, &used, by);
+            (share(&guaranteed), share(&total))
+        } else {
+            (0.0, 0.0)
+        }
     });
 }
 
@@ -255,10 +266,18 @@ fn shares_hold(state: &State, queue: QueueSlot, partition: PartitionId, asked: S
 }
 
 /// The amount that the used capacity of a queue is a share of.
-fn used_of(state: &State, queue: QueueSlot, partition: PartitionId) -> ResourceVector {
+#[inline]
+fn used_of<const N: usize>(
+    state: &State,
+    queue: QueueSlot,
+    partition: PartitionId,
+) -> ResourceVector<N> {
     let guaranteed = guarantee_in_view(state, queue, partition);
-    let total = &state.partitions[partition].total;
-    state.calculator.max(total, &guaranteed, &state.minimum)
+    let (total, minimum) = (state.total(partition).narrow(), state.minimum.narrow());
+    with_calculator!(
+        state.calculator,
+        calculator => calculator.max(&total, &guaranteed, &minimum)
+    )
 }
 
 /// Computes anew what follows from the capacity of a queue, not from its use; whether there is
@@ -269,7 +288,7 @@ fn renew_divisors(state: &mut State, queue: QueueSlot, partition: PartitionId) -
     if !calculator.above_none(&total, &total) {
         return false;
     }
-    let guaranteed = used_of(state, queue, partition);
+    let guaranteed: ResourceVector = used_of(state, queue, partition);
     let divisors = Divisors {
         epoch: state.epoch,
         total: calculator.divisor(&total, &total),

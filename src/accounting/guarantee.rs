@@ -7,19 +7,20 @@ use crate::snapshot::State;
 
 /// The guarantee of a queue as its used capacity goes by it.
 // As CSQueueUtils.updateUsedCapacity: a created leaf that has none goes by that of the template.
-pub(crate) fn guarantee_in_view(
+#[inline]
+pub(crate) fn guarantee_in_view<const N: usize>(
     state: &State,
     queue: QueueSlot,
     partition: PartitionId,
-) -> ResourceVector {
+) -> ResourceVector<N> {
     let part = state.queues[queue].part(partition);
     match creator_of(state, queue) {
         Some(parent) if share::java_order(part.absolute_capacity, 0.0).is_eq() => {
             let template = parent.template.get(&partition);
             let fraction = template.map_or(0.0, |template| template.absolute_capacity);
-            share::times(&state.total(partition), f64::from(fraction))
+            share::times(&state.total(partition).narrow(), f64::from(fraction))
         }
-        _ => part.guaranteed.get(),
+        _ => part.guaranteed.narrow(),
     }
 }
 

@@ -153,7 +153,11 @@ pub(crate) fn charge_user_each<const N: usize>(
 /// Sums the usage ratios of a leaf again, in the order of a hash map of its users.
 // As UsersManager.updateUsageRatio.
 pub(crate) fn recompute_usage_ratio(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
-    let users = state.queues[leaf].as_leaf();
+    let users = state.queues[leaf].as_leaf_mut();
+    if users.users.is_empty() {
+        users.parts[partition].usage_ratio = 0.0;
+        return;
+    }
     let (mut order, most) = (users.users.clone(), users.most_users);
     java_order::sort(&mut order, most, |&user| {
         java_order::string_hash(&state.users[user].name)

@@ -45,10 +45,63 @@ impl<const N: usize> Limits<N> {
     }
 }
 
-/// The limit of a child, from the limits of its parent; lowers the parent's own limit to its
-/// maximum on the way. `scheduling` is off while capacities are recomputed, which always happens
-/// on the default partition and without blocked headroom.
-// As AbstractParentQueue.getResourceLimitsOfChild.
+/// What a parent leaves to each of its children on a partition, besides what that child uses.
+#[derive(Clone, Copy, Debug)]
+pub struct ParentRoom<const N: usize> {
+    partition: PartitionId,
+    available: ResourceVector<N>,
+}
+
+impl<const N: usize> ParentRoom<N> {
+    /// The room that a parent has under its limits, which are lowered to its maximum on the way. `scheduling` is off
+    /// while capacities are recomputed, which always happens on the default partition and without blocked headroom.
+    // As AbstractParentQueue.getResourceLimitsOfChild.
+    #[inline]
+    pub fn of(
+        state: &State,
+        parent: QueueSlot,
+        partition: PartitionId,
+        limits: &mut Limits<N>,
+        scheduling: bool,
+    ) -> Self {
+        let cluster = state.cluster.narrow();
+        let part = state.queues[parent].part(partition);
+        let killable = state.killable(parent, partition).narrow();
+        limits.limit = with_calculator!(
+            state.calculator,
+            calculator => calculator.min(&cluster, &limits.limit, &part.limit.narrow())
+        );
+        let mut available = limits.limit - part.used.narrow() + killable;
+        if scheduling {
+            available -= limits.blocked;
+        }
+        Self {
+            partition,
+            available,
+        }
+    }
+
+    /// The room that a pass on the default partition would find now.
+    ///
+    /// Cost: a walk up the tree.
+    pub fn of_pass(state: &State, parent: QueueSlot) -> Self {
+        let mut limits = limits_now(state, parent);
+        Self::of(state, parent, PartitionId::DEFAULT, &mut limits, true)
+    }
+
+    /// The limit of a child.
+    #[inline]
+    pub fn limit_of(&self, state: &State, child: QueueSlot) -> ResourceVector<N> {
+        let used = state.queues[child].part(self.partition).used.narrow();
+        let minimum = state.minimum.narrow();
+        with_calculator!(
+            state.calculator,
+            calculator => calculator.round_down(&(self.available + used), &minimum)
+        )
+    }
+}
+
+/// The limits of a child, from those of its parent. See [`ParentRoom::of`].
 #[inline]
 pub fn child_limit<const N: usize>(
     state: &State,
@@ -58,18 +111,8 @@ pub fn child_limit<const N: usize>(
     limits: &mut Limits<N>,
     scheduling: bool,
 ) -> Limits<N> {
-    let (cluster, minimum) = (state.cluster.narrow(), state.minimum.narrow());
-    let part = state.queues[parent].part(partition);
-    let killable = state.killable(parent, partition).narrow();
-    let used = state.queues[child].part(partition).used.narrow();
-    with_calculator!(state.calculator, calculator => {
-        limits.limit = calculator.min(&cluster, &limits.limit, &part.limit.narrow());
-        let mut available = limits.limit - part.used.narrow() + killable;
-        if scheduling {
-            available -= limits.blocked;
-        }
-        Limits::new(calculator.round_down(&(available + used), &minimum))
-    })
+    let room = ParentRoom::of(state, parent, partition, limits, scheduling);
+    Limits::new(room.limit_of(state, child))
 }
 
 /// The gate at a queue's maximum: tests what is used now, not what is asked. Sets the headroom.
@@ -138,19 +181,29 @@ pub fn queue_current_limit<const N: usize>(
     leaf: QueueSlot,
     handed: &ResourceVector<N>,
 ) -> ResourceVector<N> {
-    let cluster = state.cluster.narrow();
     let own = known_bounds(state, leaf, PartitionId::DEFAULT).map_or_else(
-        || maximum_rounded_down(state, leaf, PartitionId::DEFAULT).narrow(),
+        || maximum_rounded_down(state, leaf, PartitionId::DEFAULT),
         |bounds| bounds.maximum.narrow(),
     );
-    with_calculator!(state.calculator, calculator => calculator.min(&cluster, &own, handed))
+    limit_under(state, &own, handed)
+}
+
+/// The smaller of a leaf's own limit and what its parent handed down, each as a whole.
+#[inline]
+pub fn limit_under<const N: usize>(
+    state: &State,
+    own: &ResourceVector<N>,
+    handed: &ResourceVector<N>,
+) -> ResourceVector<N> {
+    let cluster = state.cluster.narrow();
+    with_calculator!(state.calculator, calculator => calculator.min(&cluster, own, handed))
 }
 
 /// The limit of a leaf that headrooms and the limit for masters read: as it was last written, or what
 /// a pass on the default partition would write now.
 ///
-/// Cost: in the second case, a walk down the tree.
-fn published_limit<const N: usize>(state: &State, leaf: QueueSlot) -> ResourceVector<N> {
+/// Cost: in the second case, a walk up the tree.
+pub fn published_limit<const N: usize>(state: &State, leaf: QueueSlot) -> ResourceVector<N> {
     if state.updates_leaf_limits() {
         return state.queues[leaf].as_leaf().published_limit.narrow();
     }
@@ -312,25 +365,30 @@ pub fn headroom(
 /// The limit for application masters of a leaf on a partition.
 #[must_use]
 pub fn master_limit(state: &State, leaf: QueueSlot, partition: PartitionId) -> ResourceVector {
-    with_width!(state.calculator, N => master_limit_of_types::<N>(state, leaf, partition).widen())
+    with_width!(state.calculator, N => {
+        let current = if partition == PartitionId::DEFAULT {
+            published_limit::<N>(state, leaf)
+        } else {
+            ResourceVector::NONE
+        };
+        master_limit_under(state, leaf, partition, &current).widen()
+    })
 }
 
+/// The limit for masters on a partition of which the leaf may use so much at present; nothing is known of partitions
+/// other than the default one.
 // As AbstractLeafQueue.calculateAndGetAMResourceLimitPerPartition.
-fn master_limit_of_types<const N: usize>(
+pub fn master_limit_under<const N: usize>(
     state: &State,
     leaf: QueueSlot,
     partition: PartitionId,
+    current: &ResourceVector<N>,
 ) -> ResourceVector<N> {
     let part = state.queues[leaf].part(partition);
     let guaranteed = part.guaranteed.narrow();
-    let current = if partition == PartitionId::DEFAULT {
-        published_limit(state, leaf)
-    } else {
-        ResourceVector::NONE
-    };
     with_calculator!(state.calculator, calculator => {
-        let usable = if calculator.fits_in(&guaranteed, &current) {
-            &current
+        let usable = if calculator.fits_in(&guaranteed, current) {
+            current
         } else {
             &guaranteed
         };

@@ -23,10 +23,10 @@ pub use constraint::{
 };
 pub use constraints::constraint_holds;
 pub use limits::{
-    Limits, child_limit, compute_user_limit, headroom, last_user_limit, master_limit, may_kill,
-    passes_maximum, pending_within_limits, queue_current_limit, user_master_limits, user_value,
-    weighted_value,
+    Limits, ParentRoom, child_limit, compute_user_limit, headroom, last_user_limit, limit_under,
+    master_limit, master_limit_under, may_kill, passes_maximum, pending_within_limits,
+    published_limit, queue_current_limit, user_master_limits, user_value, weighted_value,
 };
 pub use locality::{Locality, may_use, reservations_starve, reservations_starve_after};
 pub use surely::{is_granted, is_surely_over, surely_over_from};
-pub use user_bounds::user_bounds;
+pub use user_bounds::{maximum_rounded_down, user_bounds};

@@ -3,7 +3,7 @@
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::UserBounds;
-use crate::resource::{ResourceVector, share};
+use crate::resource::{ResourceVector, share, with_calculator};
 use crate::snapshot::State;
 
 /// What of a leaf's user limits stays while capacities and settings do.
@@ -14,7 +14,7 @@ pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> Us
     let settings = &queue.settings.leaf;
     let guaranteed = queue.part(partition).guaranteed.get();
     let capacity = calculator.max(&total, &guaranteed, &state.minimum);
-    let maximum = maximum_rounded_down(state, leaf, partition);
+    let maximum: ResourceVector = maximum_rounded_down(state, leaf, partition);
     let most = if unbounded(settings.user_limit_factor) || guaranteed.is_none() {
         maximum
     } else {
@@ -55,13 +55,16 @@ pub(super) fn known_bounds(
 }
 
 /// A leaf's maximum on a partition, rounded down to the allocation step.
-pub(super) fn maximum_rounded_down(
+#[inline]
+#[must_use]
+pub fn maximum_rounded_down<const N: usize>(
     state: &State,
     leaf: QueueSlot,
     partition: PartitionId,
-) -> ResourceVector {
-    let limit = state.queues[leaf].part(partition).limit.get();
-    state.calculator.round_down(&limit, &state.minimum)
+) -> ResourceVector<N> {
+    let limit = state.queues[leaf].part(partition).limit.narrow();
+    let minimum = state.minimum.narrow();
+    with_calculator!(state.calculator, calculator => calculator.round_down(&limit, &minimum))
 }
 
 /// The minimum user limit percent of what a leaf has.

@@ -24,6 +24,14 @@ impl Leaves {
                 compute_master_limit(state, leaf, partition);
             }
         }
+        self.activate_under(state, leaf);
+    }
+
+    /// The same where the limits for masters are known.
+    pub(in crate::commit) fn activate_under(&mut self, state: &mut State, leaf: QueueSlot) {
+        if state.queues[leaf].as_leaf().waiting.is_empty() {
+            return;
+        }
         // An application that moves is explained by the leaf that it comes from.
         // Must equal [`Self::activate_all`].
         let known = if FastPath::WaitingClasses.is_taken() && self.moving.is_none() {
@@ -282,7 +290,11 @@ pub(in crate::commit) fn update_stage(state: &mut State, app: AppSlot) {
 /// Whether a leaf has a limit for masters on a partition: it may use it and has figures for it, or it is the default
 /// one.
 // As AbstractCSQueue.getNodeLabelsForQueue.
-fn is_limited_on(state: &State, leaf: QueueSlot, partition: PartitionId) -> bool {
+pub(in crate::commit) fn is_limited_on(
+    state: &State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+) -> bool {
     let queue = &state.queues[leaf];
     let part = queue.part(partition);
     if partition == PartitionId::DEFAULT {

@@ -4,12 +4,15 @@
 
 use crate::accounting::{recompute_usage_ratio, update_used};
 use crate::commit::leaves::Leaves;
+use crate::commit::leaves::activation::is_limited_on;
 use crate::commit::leaves::records::{user_limit, users_changed};
 use crate::commit::tree::fractions::{derive_fractions, update_absolute};
 use crate::commit::tree::vector_capacities::{distribute, set_root_capacity};
 use crate::id::{PartitionId, QueueSlot};
-use crate::policy::{Limits, child_limit, queue_current_limit};
-use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueueKind, QueuePart};
+use crate::policy::{
+    Limits, ParentRoom, limit_under, master_limit_under, maximum_rounded_down, published_limit,
+};
+use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, Queue, QueueKind, QueuePart};
 use crate::resource::{MAX_TYPES, ResourceVector, share, with_width};
 use crate::snapshot::State;
 
@@ -25,26 +28,60 @@ pub(in crate::commit) fn update_cluster(state: &mut State, leaves: &mut Leaves) 
 /// Recomputes a queue and those below it for the present cluster.
 pub(super) fn recompute(state: &mut State, leaves: &mut Leaves, queue: QueueSlot) {
     with_width!(state.calculator, N => {
-        let mut limits = Limits::<N>::new(state.cluster.narrow());
-        update_queue(state, leaves, queue, &mut limits);
+        let limit: ResourceVector<N> = state.cluster.narrow();
+        update_queue(state, leaves, queue, Handed { limit, of_pass: None });
     });
+}
+
+/// What a queue may use on the default partition as its parent hands it down.
+#[derive(Clone, Copy)]
+struct Handed<const N: usize> {
+    /// To the visit of all queues.
+    limit: ResourceVector<N>,
+    /// To a pass, where passes do not publish the limits of leaves.
+    of_pass: Option<ResourceVector<N>>,
+}
+
+/// What a parent hands down, worked out once for all its children.
+struct HandedDown<const N: usize> {
+    visit: ParentRoom<N>,
+    pass: Option<ParentRoom<N>>,
+}
+
+impl<const N: usize> HandedDown<N> {
+    fn of(state: &State, parent: QueueSlot, handed: Handed<N>) -> Self {
+        let mut limits = Limits::new(handed.limit);
+        let default = PartitionId::DEFAULT;
+        let of_pass = || ParentRoom::of_pass(state, parent);
+        Self {
+            visit: ParentRoom::of(state, parent, default, &mut limits, false),
+            pass: (!state.updates_leaf_limits()).then(of_pass),
+        }
+    }
+
+    fn to(&self, state: &State, child: QueueSlot) -> Handed<N> {
+        Handed {
+            limit: self.visit.limit_of(state, child),
+            of_pass: self.pass.map(|pass| pass.limit_of(state, child)),
+        }
+    }
 }
 
 fn update_queue<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     queue: QueueSlot,
-    limits: &mut Limits<N>,
+    handed: Handed<N>,
 ) {
     state.epoch += 1;
     if state.queues[queue].is_leaf() {
-        update_leaf(state, leaves, queue, limits);
+        update_leaf(state, leaves, queue, handed);
     } else if state.settings.legacy_queue_mode {
-        update_parent_legacy(state, leaves, queue, limits);
+        update_parent_legacy(state, leaves, queue, handed);
     } else {
-        update_statistics(state, queue);
+        update_statistics::<N>(state, queue);
         distribute(state, queue);
-        update_children(state, leaves, queue, limits);
+        update_children(state, leaves, queue, handed);
     }
 }
 
@@ -52,12 +89,12 @@ fn update_children<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     parent: QueueSlot,
-    limits: &mut Limits<N>,
+    handed: Handed<N>,
 ) {
-    for child in state.queues[parent].children.clone() {
-        let default = PartitionId::DEFAULT;
-        let mut below = child_limit(state, parent, child, default, limits, false);
-        update_queue(state, leaves, child, &mut below);
+    let down = HandedDown::of(state, parent, handed);
+    for at in 0..state.queues[parent].children.len() {
+        let child = state.queues[parent].children[at];
+        update_queue(state, leaves, child, down.to(state, child));
     }
 }
 
@@ -66,7 +103,7 @@ fn update_parent_legacy<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     queue: QueueSlot,
-    limits: &mut Limits<N>,
+    handed: Handed<N>,
 ) {
     state.epoch += 1;
     let root = queue == State::ROOT;
@@ -94,8 +131,8 @@ fn update_parent_legacy<const N: usize>(
     for partition in state.partition_ids() {
         update_minimum_ratio(state, queue, partition);
     }
-    update_children(state, leaves, queue, limits);
-    update_statistics(state, queue);
+    update_children(state, leaves, queue, handed);
+    update_statistics::<N>(state, queue);
 }
 
 // As AbstractLeafQueue.updateClusterResource.
@@ -103,21 +140,21 @@ fn update_leaf<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     leaf: QueueSlot,
-    limits: &Limits<N>,
+    handed: Handed<N>,
 ) {
     if state.settings.legacy_queue_mode {
         update_absolute(state, leaf);
         update_effective::<N>(state, leaf);
     }
     update_maximum_applications(state, leaf);
-    follow_leaf(state, leaves, leaf, limits);
+    follow_leaf(state, leaves, leaf, handed);
 }
 
 /// What follows for all queues from what they use, once their capacities are set.
 pub(super) fn follow_use(state: &mut State, leaves: &mut Leaves) {
     with_width!(state.calculator, N => {
-        let mut limits = Limits::<N>::new(state.cluster.narrow());
-        follow_queue(state, leaves, State::ROOT, &mut limits);
+        let limit: ResourceVector<N> = state.cluster.narrow();
+        follow_queue(state, leaves, State::ROOT, Handed { limit, of_pass: None });
     });
 }
 
@@ -125,39 +162,66 @@ fn follow_queue<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     queue: QueueSlot,
-    limits: &mut Limits<N>,
+    handed: Handed<N>,
 ) {
     if state.queues[queue].is_leaf() {
-        return follow_leaf(state, leaves, queue, limits);
+        return follow_leaf(state, leaves, queue, handed);
     }
-    for child in state.queues[queue].children.clone() {
-        let default = PartitionId::DEFAULT;
-        let mut below = child_limit(state, queue, child, default, limits, false);
-        follow_queue(state, leaves, child, &mut below);
+    let down = HandedDown::of(state, queue, handed);
+    for at in 0..state.queues[queue].children.len() {
+        let child = state.queues[queue].children[at];
+        follow_queue(state, leaves, child, down.to(state, child));
     }
-    update_statistics(state, queue);
+    update_statistics::<N>(state, queue);
 }
 
-/// The same for a leaf, which is handed limits.
+/// The same for a leaf.
 fn follow_leaf<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     leaf: QueueSlot,
-    limits: &Limits<N>,
+    handed: Handed<N>,
 ) {
-    let limit = queue_current_limit(state, leaf, &limits.limit);
-    state.queues[leaf].as_leaf_mut().published_limit.set(limit);
+    let own = maximum_rounded_down(state, leaf, PartitionId::DEFAULT);
+    let limit = limit_under(state, &own, &handed.limit);
+    let current = handed
+        .of_pass
+        .map_or(limit, |of_pass| limit_under(state, &own, &of_pass));
+    let row = state.queues[leaf].as_leaf_mut();
+    row.published_limit.set(limit);
+    debug_assert_eq!(current, published_limit(state, leaf));
     for partition in state.partition_ids() {
-        let part = state.queues[leaf].part(partition);
-        if part.known || !part.used.is_none() {
-            recompute_usage_ratio(state, leaf, partition);
-        }
+        follow_on(state, leaf, partition, &current);
     }
-    update_statistics(state, leaf);
-    leaves.activate(state, leaf);
+    leaves.activate_under(state, leaf);
     users_changed(state, leaf);
-    for app in state.queues[leaf].as_leaf().active.clone() {
+    for at in 0..state.queues[leaf].as_leaf().active.len() {
+        let app = state.queues[leaf].as_leaf().active[at];
         compute_headroom_provider::<N>(state, leaves, leaf, app);
+    }
+}
+
+/// The same for the figures of a leaf on a partition. `current`: what it may use on the default one.
+fn follow_on<const N: usize>(
+    state: &mut State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    current: &ResourceVector<N>,
+) {
+    let part = state.queues[leaf].part(partition);
+    if part.known || !part.used.is_none() {
+        recompute_usage_ratio(state, leaf, partition);
+    }
+    if has_figures(&state.queues[leaf], partition) {
+        update_used::<N>(state, leaf, partition);
+    }
+    if is_limited_on(state, leaf, partition) {
+        let is_default = partition == PartitionId::DEFAULT;
+        let none = ResourceVector::NONE;
+        let current = if is_default { current } else { &none };
+        let limit = master_limit_under(state, leaf, partition, current);
+        let users = state.queues[leaf].as_leaf_mut();
+        users.parts[partition].master_limit = Some(limit.widen());
     }
 }
 
@@ -305,19 +369,19 @@ fn update_minimum_ratio(state: &mut State, queue: QueueSlot, partition: Partitio
 }
 
 /// Used shares on every partition that the queue has figures for.
-pub(in crate::commit) fn update_statistics(state: &mut State, queue: QueueSlot) {
+pub(in crate::commit) fn update_statistics<const N: usize>(state: &mut State, queue: QueueSlot) {
     for partition in state.partition_ids() {
-        let row = &state.queues[queue];
-        let part = row.part(partition);
-        // A limit for masters counts as use.
-        let limited = row.leaf.as_ref().is_some_and(|leaf| {
-            let of = leaf.parts.get(partition);
-            of.is_some_and(|of| of.master_limit.is_some())
-        });
-        if part.known || part.counted || limited {
-            update_used(state, queue, partition);
+        if has_figures(&state.queues[queue], partition) {
+            update_used::<N>(state, queue, partition);
         }
     }
+}
+
+/// Whether a queue has figures for a partition. A limit for masters counts as use.
+fn has_figures(row: &Queue, partition: PartitionId) -> bool {
+    let part = row.part(partition);
+    let of_leaf = || row.leaf.as_ref()?.parts.get(partition)?.master_limit;
+    part.known || part.counted || of_leaf().is_some()
 }
 
 // As LeafQueue.updateMaximumApplications.

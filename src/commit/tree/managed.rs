@@ -20,7 +20,7 @@ use crate::queue::{
     CapacityMode, ConfiguredAmounts, LegacyCapacity, PartitionSettings, Queue, QueueKind,
     QueueSettings, TemplatePart, VectorEntry,
 };
-use crate::resource::{ResourceVector, share};
+use crate::resource::{ResourceVector, share, with_width};
 use crate::snapshot::State;
 
 /// The template in the settings of a managed parent; nothing for other queues.
@@ -321,7 +321,7 @@ fn take_back(state: &mut State, parent: QueueSlot, leaf: QueueSlot) {
             of.capacity.vector.fill(percent(0.0));
             of.maximum.vector.fill(percent(shown));
         }
-        update_used(state, leaf, partition);
+        with_width!(state.calculator, N => update_used::<N>(state, leaf, partition));
     }
 }
 

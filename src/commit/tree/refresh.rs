@@ -20,6 +20,7 @@ use crate::queue::{
     ConfiguredState, LegacyCapacity, PartitionSettings, Queue, QueueKind, QueueSettings,
     QueueState, TreeSettings,
 };
+use crate::resource::with_width;
 use crate::snapshot::State;
 
 impl Ledger {
@@ -310,7 +311,7 @@ impl Tree<'_> {
             _ => {}
         }
         update_absolute(self.state, slot);
-        update_statistics(self.state, slot);
+        with_width!(self.state.calculator, N => update_statistics::<N>(self.state, slot));
         if self.state.queues[slot].is_leaf() {
             let every = self.state.settings.global_queue_maximum_applications;
             let most = settings.leaf.maximum_applications.or(every).unwrap_or(-1);
