@@ -17,10 +17,11 @@ impl Ledger {
     /// Whether calls wait that the last change brought about.
     #[must_use]
     pub fn has_follow_ups(&self) -> bool {
-        !self.outbox.is_drained()
+        self.outbox.has_new_follow_ups()
     }
 
-    /// Carries out what waits, and what that brings about; drops ended containers.
+    /// Carries out what waits, and what that brings about; drops ended containers. What an earlier call left to its
+    /// next part stays, unless the last change brought something about: calls are carried out in order.
     #[inline]
     pub fn drain_follow_ups(&mut self) {
         let by_event = self.hand_out == HandOut::Event;
@@ -31,15 +32,58 @@ impl Ledger {
 
     fn carry_out_follow_ups(&mut self) {
         loop {
-            while let Some(call) = self.outbox.next_follow_up() {
-                self.carry_out(call);
+            while self.has_follow_ups() && !self.leaves_recomputing() {
+                self.carry_out_next();
             }
             self.hand_out_by_event();
-            if self.outbox.is_drained() {
+            if !self.has_follow_ups() {
                 break;
             }
         }
-        self.containers.drop_ended();
+        if self.outbox.is_drained() {
+            self.containers.drop_ended();
+        }
+    }
+
+    fn carry_out_next(&mut self) {
+        if let Some(call) = self.outbox.next_follow_up() {
+            self.carry_out(call);
+        }
+    }
+
+    /// Whether all that waits is left to the next part of the present call: each has all queues computed anew, and does
+    /// no more.
+    fn leaves_recomputing(&mut self) -> bool {
+        let (outbox, state) = (&mut self.outbox, &self.state);
+        outbox.leaves_rest(|call| match *call {
+            FollowUpEvent::Labels(None) => true,
+            FollowUpEvent::Labels(Some((slot, incarnation, partition))) => {
+                let is_there = is_registered(state, slot, incarnation);
+                !is_there || state.nodes[slot].partition == partition
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether the present call goes on in parts, or not any more: then it leaves to [`Self::recompute_on`] what only has
+    /// all queues computed anew.
+    pub fn set_in_parts(&mut self, in_parts: bool) {
+        self.outbox.set_in_parts(in_parts);
+    }
+
+    /// Goes on with what a call left, once for each time that the budget has all queues; whether nothing is left.
+    pub fn recompute_on(&mut self, budget: &mut usize) -> bool {
+        while *budget > 0 && !self.outbox.is_drained() {
+            self.carry_out_next();
+            self.drain_follow_ups();
+            self.take_recomputing_off(budget);
+        }
+        self.outbox.is_drained()
+    }
+
+    /// Takes a look at all queues off a budget.
+    pub fn take_recomputing_off(&self, budget: &mut usize) {
+        *budget = budget.saturating_sub(self.state.queues.len());
     }
 
     fn carry_out(&mut self, call: FollowUpEvent) {

@@ -43,6 +43,10 @@ pub(super) struct Outbox {
     /// Events that the ledger itself has looked at.
     seen: usize,
     follow_ups: VecDeque<FollowUpEvent>,
+    /// Follow-ups at the front that are left to the next part of a call.
+    of_next_part: usize,
+    /// Whether the present call goes on in parts.
+    in_parts: bool,
     counts: EventCounts,
 }
 
@@ -136,7 +140,27 @@ impl Outbox {
 
     /// Takes the next of these calls.
     pub(super) fn next_follow_up(&mut self) -> Option<FollowUpEvent> {
+        self.of_next_part = self.of_next_part.saturating_sub(1);
         self.follow_ups.pop_front()
+    }
+
+    /// Whether the present call goes on in parts, or not any more.
+    pub(super) fn set_in_parts(&mut self, in_parts: bool) {
+        self.in_parts = in_parts;
+    }
+
+    /// Whether the rest is left to the next part of the present call, where there is one and the rest is of this kind.
+    pub(super) fn leaves_rest(&mut self, kind: impl Fn(&FollowUpEvent) -> bool) -> bool {
+        let leaves = self.in_parts && self.follow_ups.iter().all(kind);
+        if leaves {
+            self.of_next_part = self.follow_ups.len();
+        }
+        leaves
+    }
+
+    /// Whether any waits besides those that are left to the next part of a call.
+    pub(super) fn has_new_follow_ups(&self) -> bool {
+        self.follow_ups.len() > self.of_next_part
     }
 
     /// Whether no call waits.

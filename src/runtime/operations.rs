@@ -5,7 +5,9 @@
 use super::handles::command::Command;
 use super::handles::looks::CallError;
 use super::ledger_change::LedgerChange;
-use super::long_changes::{AskGang, AskOpportunistic, KillAll, MoveAll, RecoverApp, RemoveLabel};
+use super::long_changes::{
+    AskGang, AskOpportunistic, KillAll, MoveAll, NodeChange, RecoverApp, RemoveLabel,
+};
 use super::{Attempt, Sequential, Threaded};
 use crate::commit::{
     AppError, AskError, MovePreparation, MovedApps, NodeError, PartitionSpec, Recovered,
@@ -225,13 +227,22 @@ impl Threaded {
         self.call(|reply| Command::Change(LedgerChange::in_parts(reply, part)))
     }
 
+    /// Has a change of nodes carried out by the committer, and what follows from it in parts.
+    pub(super) fn change_nodes<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Sequential) -> T + Send + 'static,
+    ) -> Result<T, CallError> {
+        let mut change = NodeChange::of(change);
+        self.change_in_parts(move |engine, budget| change.go_on(engine, budget))
+    }
+
     /// As [`Sequential::recommission_node`].
     ///
     /// # Errors
     ///
     /// When the node is not registered.
     pub fn recommission_node(&self, node: NodeName) -> Result<(), NodeError> {
-        self.change(move |engine| engine.recommission_node(&node))?
+        self.change_nodes(move |engine| engine.recommission_node(&node))?
     }
 
     /// As [`Sequential::reconnect_node`].
@@ -240,7 +251,7 @@ impl Threaded {
     ///
     /// As [`NodeError`]; the state is unchanged then.
     pub fn reconnect_node(&self, node: NodeSpec) -> Result<(), NodeError> {
-        self.change(move |engine| engine.reconnect_node(&node))?
+        self.change_nodes(move |engine| engine.reconnect_node(&node))?
     }
 
     /// Describes a registered node anew: its total and its partition, both or none. Nothing is killed; a total
@@ -263,7 +274,9 @@ impl Threaded {
     ///
     /// When the node is not registered, its total is out of range or its label unknown; nothing changed then.
     pub fn update_node(&self, node: NodeSpec) -> Result<(), NodeError> {
-        self.change(move |engine| engine.update_node(&node.name, node.total, &node.partition))?
+        self.change_nodes(move |engine| {
+            engine.update_node(&node.name, node.total, &node.partition)
+        })?
     }
 
     /// As [`Sequential::register_node`].
@@ -429,7 +442,7 @@ impl Threaded {
     ///
     /// Once the engine has shut down, and from inside a closure that looks at the ledger.
     pub fn add_label(&self, label: PartitionSpec) -> Result<(), CallError> {
-        self.change(move |engine| engine.add_label(&label))
+        self.change_nodes(move |engine| engine.add_label(&label))
     }
 
     /// As [`Sequential::remove_label`].

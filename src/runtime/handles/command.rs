@@ -4,14 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::cluster::{AttributeMapping, Attributes};
 use crate::commit::{
     AppError, AskError, AskOrder, AskProgress, HeartbeatReply, NodeError, PreemptionRound,
     RefreshError, SubmitError, Submitted,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
-use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, NodeSpec, TreeSettings};
-use crate::resource::ResourceVector;
+use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, TreeSettings};
 use crate::snapshot::Snapshot;
 
 use crate::runtime::Sequential;
@@ -101,20 +99,6 @@ impl AskBatch {
     }
 }
 
-/// A change of a node's attributes.
-#[derive(Debug)]
-pub(in crate::runtime) struct AttributeChange {
-    pub(in crate::runtime) node: NodeName,
-    pub(in crate::runtime) mapping: AttributeMapping,
-    pub(in crate::runtime) attributes: Attributes,
-}
-
-impl AttributeChange {
-    fn carry_out(&self, engine: &mut Sequential) -> Result<(), NodeError> {
-        engine.map_attributes(&self.node, &self.mapping, &self.attributes)
-    }
-}
-
 /// What may be asked about snapshots; each is answered by yes or no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::runtime) enum ShowCall {
@@ -132,12 +116,6 @@ pub(in crate::runtime) enum ShowCall {
 /// moves are a few instructions and no call.
 #[derive(Debug)]
 pub(in crate::runtime) enum Command {
-    AddNode(Box<NodeSpec>, Reply<Result<(), NodeError>>),
-    RemoveNode(NodeName, Reply<Result<(), NodeError>>),
-    ResizeNode(NodeName, Box<ResourceVector>, Reply<Result<(), NodeError>>),
-    RelabelNode(NodeName, String, Reply<Result<(), NodeError>>),
-    MapAttributes(Box<AttributeChange>, Reply<Result<(), NodeError>>),
-    DecommissionNode(NodeName, Reply<Result<(), NodeError>>),
     Submit(Box<AppSpec>, Reply<Result<Submitted, SubmitError>>),
     Ask(Box<AskBatch>, Reply<Box<AskBatch>>),
     Heartbeat(
@@ -229,12 +207,6 @@ impl Command {
         budget: &mut usize,
     ) -> Option<Self> {
         match self {
-            Self::RemoveNode(node, reply) => {
-                if !engine.end_part_on(&node, budget) {
-                    return Some(Self::RemoveNode(node, reply));
-                }
-                answer(reply, engine.remove_node(&node));
-            }
             Self::Preempt(mut round, reply) => {
                 if !round.go_on(engine, budget) {
                     return Some(Self::Preempt(round, reply));
@@ -254,19 +226,11 @@ impl Command {
     /// Carries out a command whose length is that of what it names.
     fn carry_out(self, engine: &mut Sequential, schedules: bool) {
         match self {
-            Self::AddNode(node, reply) => answer(reply, engine.add_node(&node)),
-            Self::ResizeNode(node, to, reply) => answer(reply, engine.resize_node(&node, *to)),
-            Self::RelabelNode(node, label, reply) => {
-                answer(reply, engine.relabel_node(&node, &label));
-            }
-            Self::MapAttributes(change, reply) => answer(reply, change.carry_out(engine)),
-            Self::DecommissionNode(node, reply) => answer(reply, engine.decommission_node(&node)),
             Self::Submit(app, reply) => answer(reply, engine.submit(&app)),
             // Commands that have parts.
             Self::Ask(..)
             | Self::HeartbeatAll(..)
             | Self::FinishApp(..)
-            | Self::RemoveNode(..)
             | Self::Preempt(..)
             | Self::Change(_) => {}
             Self::Heartbeat(node, report, reply) => {

@@ -5,7 +5,7 @@
 use std::sync::{Arc as StdArc, PoisonError};
 use std::time::Duration;
 
-use super::command::{AskBatch, AttributeChange, Command, ShowCall};
+use super::command::{AskBatch, Command, ShowCall};
 use super::commands::Commands;
 use super::cores::{CoreSlot, Cores};
 use super::engine_clock::EngineClock;
@@ -26,7 +26,7 @@ use crate::queue::{
 };
 use crate::resource::ResourceVector;
 use crate::runtime::Sequential;
-use crate::runtime::long_changes::MoveApp;
+use crate::runtime::long_changes::{MoveApp, node_removal};
 use crate::runtime::nodes::index::NodeIndex;
 use crate::runtime::nodes::sorter::{CallerSorter, SorterThread};
 use crate::runtime::panics::{PanicLog, WorkerPanics};
@@ -210,8 +210,7 @@ impl Threaded {
     ///
     /// As [`NodeError`]; the state is unchanged then.
     pub fn add_node(&self, node: NodeSpec) -> Result<(), NodeError> {
-        self.call(|reply| Command::AddNode(Box::new(node), reply))
-            .unwrap_or_else(|refused| Err(refused.into()))
+        self.change_nodes(move |engine| engine.add_node(&node))?
     }
 
     /// Removes a lost node; its containers are killed.
@@ -220,8 +219,7 @@ impl Threaded {
     ///
     /// When the node is not registered.
     pub fn remove_node(&self, node: NodeName) -> Result<(), NodeError> {
-        self.call(|reply| Command::RemoveNode(node, reply))
-            .unwrap_or_else(|refused| Err(refused.into()))
+        self.change_in_parts(node_removal(node))?
     }
 
     /// Changes the total of a node; nothing is killed.
@@ -230,8 +228,7 @@ impl Threaded {
     ///
     /// When the node is not registered or the total is out of range.
     pub fn resize_node(&self, node: NodeName, total: ResourceVector) -> Result<(), NodeError> {
-        self.call(|reply| Command::ResizeNode(node, Box::new(total), reply))
-            .unwrap_or_else(|refused| Err(refused.into()))
+        self.change_nodes(move |engine| engine.resize_node(&node, total))?
     }
 
     /// Moves a node to another partition.
@@ -240,8 +237,7 @@ impl Threaded {
     ///
     /// When the node is not registered or the cluster does not know the label.
     pub fn relabel_node(&self, node: NodeName, label: String) -> Result<(), NodeError> {
-        self.call(|reply| Command::RelabelNode(node, label, reply))
-            .unwrap_or_else(|refused| Err(refused.into()))
+        self.change_nodes(move |engine| engine.relabel_node(&node, &label))?
     }
 
     /// Changes the attributes of a node, each as `prefix/name` and value. What runs there stays.
@@ -266,13 +262,7 @@ impl Threaded {
         mapping: AttributeMapping,
         attributes: Attributes,
     ) -> Result<(), NodeError> {
-        let change = Box::new(AttributeChange {
-            node,
-            mapping,
-            attributes,
-        });
-        self.call(|reply| Command::MapAttributes(change, reply))
-            .unwrap_or_else(|refused| Err(refused.into()))
+        self.change(move |engine| engine.map_attributes(&node, &mapping, &attributes))?
     }
 
     /// A node takes no new containers from now on.
@@ -281,8 +271,7 @@ impl Threaded {
     ///
     /// When the node is not registered.
     pub fn decommission_node(&self, node: NodeName) -> Result<(), NodeError> {
-        self.call(|reply| Command::DecommissionNode(node, reply))
-            .unwrap_or_else(|refused| Err(refused.into()))
+        self.change(move |engine| engine.decommission_node(&node))?
     }
 
     /// Submits an application. The caller is trusted: neither access lists nor placement rules are looked at.

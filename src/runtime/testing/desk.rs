@@ -21,7 +21,8 @@ use crate::runtime::handles::start::{Mode, Running};
 use crate::runtime::label_refresh::LabelRefresh;
 use crate::runtime::ledger_change::LedgerChange;
 use crate::runtime::long_changes::{
-    AskGang, AskOpportunistic, KillAll, MoveAll, MoveApp, RecoverApp, RemoveLabel, RoundUnderWay,
+    AskGang, AskOpportunistic, KillAll, MoveAll, MoveApp, NodeChange, RecoverApp, RemoveLabel,
+    RoundUnderWay, node_removal,
 };
 use crate::runtime::parts::EngineParts;
 use crate::sync::InboxSender;
@@ -138,13 +139,14 @@ impl Desk {
     /// Sends the registration of a node.
     #[must_use]
     pub fn add_node(&self, node: NodeSpec) -> DeskAnswer<Result<(), NodeError>> {
-        self.send(|reply| Command::AddNode(Box::new(node), reply))
+        let mut adding = NodeChange::of(move |engine: &mut Sequential| engine.add_node(&node));
+        self.send_in_parts(move |engine, budget| adding.go_on(engine, budget))
     }
 
     /// Sends the removal of a node.
     #[must_use]
     pub fn remove_node(&self, node: NodeName) -> DeskAnswer<Result<(), NodeError>> {
-        self.send(|reply| Command::RemoveNode(node, reply))
+        self.send_in_parts(node_removal(node))
     }
 
     /// Sends another configuration.
