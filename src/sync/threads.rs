@@ -38,15 +38,51 @@ mod chosen {
     pub type ThreadBuilder = shuttle::thread::Builder;
     /// The handle of a started thread.
     pub type JoinHandle<T> = shuttle::thread::JoinHandle<T>;
-    /// The end of a channel that waits.
-    pub type OnceReceiver<T> = shuttle::sync::mpsc::Receiver<T>;
+    use shuttle::sync::Arc;
+    use shuttle::sync::atomic::{AtomicBool, Ordering};
 
     pub use shuttle::sync::mpsc::TryRecvError;
     pub use shuttle::thread::ThreadId;
 
     /// The end of a channel for one value that sends it.
     #[derive(Debug)]
-    pub struct OnceSender<T>(shuttle::sync::mpsc::SyncSender<T>);
+    pub struct OnceSender<T> {
+        sender: shuttle::sync::mpsc::SyncSender<T>,
+        sent: Arc<AtomicBool>,
+    }
+
+    /// The end of such a channel that waits.
+    #[derive(Debug)]
+    pub struct OnceReceiver<T> {
+        receiver: shuttle::sync::mpsc::Receiver<T>,
+        sent: Arc<AtomicBool>,
+    }
+
+    impl<T> OnceReceiver<T> {
+        /// Waits for the value.
+        ///
+        /// # Errors
+        ///
+        /// Where none comes any more.
+        pub fn recv(self) -> Result<T, shuttle::sync::mpsc::RecvError> {
+            self.receiver.recv()
+        }
+
+        /// The value, if it was sent.
+        ///
+        /// # Errors
+        ///
+        /// Where there is none, or none comes any more.
+        pub fn try_recv(&self) -> Result<T, TryRecvError> {
+            self.receiver.try_recv()
+        }
+
+        /// Whether the value was sent.
+        #[must_use]
+        pub fn has_message(&self) -> bool {
+            self.sent.load(Ordering::Acquire)
+        }
+    }
 
     impl<T> OnceSender<T> {
         /// Sends the value.
@@ -55,7 +91,9 @@ mod chosen {
         ///
         /// The value, where nobody waits for it any more.
         pub fn send(self, value: T) -> Result<(), T> {
-            self.0.send(value).map_err(|refused| refused.0)
+            self.sender.send(value).map_err(|refused| refused.0)?;
+            self.sent.store(true, Ordering::Release);
+            Ok(())
         }
     }
 
@@ -63,7 +101,12 @@ mod chosen {
     #[must_use]
     pub fn once_channel<T>() -> (OnceSender<T>, OnceReceiver<T>) {
         let (sender, receiver) = shuttle::sync::mpsc::sync_channel(1);
-        (OnceSender(sender), receiver)
+        let sent = Arc::new(AtomicBool::new(false));
+        let sender = OnceSender {
+            sender,
+            sent: Arc::clone(&sent),
+        };
+        (sender, OnceReceiver { receiver, sent })
     }
 
     /// Which thread calls.

@@ -5,7 +5,8 @@
 //! 1. With nothing to do, the committer's thread releases the committer ([`Handoff`]) and sleeps.
 //! 2. A caller puts its command into the inbox and asks for the committer. If it is free, the caller owns it,
 //!    runs a few turns, and releases it. Otherwise its owner is signalled and carries the command out.
-//! 3. If more is left than a few turns bring, the committer is released to its own thread, which is woken.
+//! 3. If more is left than a few turns bring, the committer is released to its own thread, which is woken. A caller
+//!    goes on with long commands only while it waits for its own answer.
 //! 4. An owner that panics drops the committer: the engine ends, and every call that waits returns.
 //!
 //! It is valid because there is one committer, and its owner is the only writer; commands stay in the order of the
@@ -39,7 +40,8 @@ pub(in crate::runtime) struct CallerRuns<C> {
 /// What callers need of the committer, wherever it is.
 pub(in crate::runtime) trait CommitterAccess: Debug + Send + Sync {
     /// Has the commands in the inbox carried out: on this thread if the committer is free, else by its owner.
-    fn run_commands(&self);
+    /// `is_awaited`: whether this thread waits for an answer, so that it may go on with long commands.
+    fn run_commands(&self, is_awaited: &dyn Fn() -> bool);
 
     /// Has a snapshot published that shows what was answered: on this thread if the committer is free, else
     /// by its owner before it releases it.
@@ -53,9 +55,11 @@ impl<C> Debug for CallerRuns<C> {
 }
 
 impl<C: Clock> CommitterAccess for CallerRuns<C> {
-    fn run_commands(&self) {
+    fn run_commands(&self, is_awaited: &dyn Fn() -> bool) {
         match self.handoff.acquire_or_signal() {
-            Acquire::Acquired(committer) => self.run(committer, Committer::visit),
+            Acquire::Acquired(committer) => {
+                self.run(committer, |committer| committer.visit(is_awaited));
+            }
             Acquire::Busy => {}
             // It may sleep while an accepted command is on its way into its slot.
             Acquire::Retained => self.waker.wake(),

@@ -38,6 +38,16 @@ const ROWS_AT_ONCE: usize = 4096;
 /// since the last one. A call may wait for a few turns.
 const ROWS_AHEAD: usize = 32;
 
+/// Most rows that a turn copies again since they were written after they were copied.
+const ROWS_AGAIN: usize = 480;
+
+/// How often as many rows are copied ahead of one snapshot as were to be copied at first: what turns write again and
+/// again, as those that compute all queues anew, is copied at last.
+const COPIES: usize = 4;
+
+/// Turns after such a snapshot until rows are copied ahead again.
+const REST: u64 = 8192;
+
 /// Decisions after which it is published where several proposers take room that the others count on.
 const PUBLISH_TO_OTHERS: u64 = 512;
 
@@ -47,8 +57,10 @@ pub(in crate::runtime) struct Publication {
     snapshot: StdArc<Snapshot>,
     /// Whether somebody waits for a snapshot of all that was answered.
     wanted: Arc<AtomicBool>,
-    /// While rows are copied ahead: how many the last turn left.
-    copying: Option<usize>,
+    /// While rows are copied ahead.
+    copying: Option<CopyingAhead>,
+    /// Turns in which no rows are copied ahead: the last ones copied the same rows again and again.
+    rest: u64,
     /// Decisions, and turns with changes from outside, that no snapshot shows yet.
     unpublished: u64,
     /// Whether something happened since the last publication besides looks at reservations.
@@ -59,6 +71,15 @@ pub(in crate::runtime) struct Publication {
     outside: u64,
     /// Counts what changed the state: commands and accepted proposals.
     changes: u64,
+}
+
+/// Rows that are copied ahead of a snapshot.
+#[derive(Clone, Copy)]
+struct CopyingAhead {
+    /// How many the last turn left.
+    left: usize,
+    /// How many more are copied before the rest is copied at once.
+    most: usize,
 }
 
 /// What became of the decisions of a batch.
@@ -88,6 +109,7 @@ impl Publication {
             snapshot,
             wanted,
             copying: None,
+            rest: 0,
             unpublished: 0,
             news: false,
             counted: false,
@@ -195,28 +217,37 @@ impl Publication {
         }
         let rows = engine.rows_written();
         if !proposers.has_landed_since(&self.snapshot) {
-            // Without proposers these are turns.
-            let most = if proposers.is_empty() {
-                PUBLISH
-            } else {
-                PUBLISH_AT_LAST
-            };
-            let waited = rows >= ROWS_AT_ONCE || self.unpublished >= most;
-            return waited && self.copy_ahead(engine);
+            if self.rest > 0 {
+                self.rest -= 1;
+                return false;
+            }
+            // Without proposers nobody counts decisions.
+            let waits = !proposers.is_empty() && self.unpublished >= PUBLISH_AT_LAST;
+            return (waits || rows >= ROWS_AT_ONCE) && self.copy_ahead(engine);
         }
         self.unpublished >= PUBLISH
             && self.unpublished >= PUBLISH_AT_LAST.min(PER_ROW * rows as u64)
     }
 
-    /// Copies some rows ahead of the next snapshot; whether few are left. It gets there however fast
-    /// rows are written: while it goes on, each turn leaves fewer than the one before.
+    /// Copies some rows ahead of the next snapshot; whether few are left, or more copies are of no use. While it goes
+    /// on, each turn leaves fewer than the one before, unless it wrote more than [`ROWS_AGAIN`] of them.
     pub(in crate::runtime) fn copy_ahead(&mut self, engine: &mut Unsettled<Sequential>) -> bool {
         let before = engine.rows_to_copy();
-        let added = before.saturating_sub(self.copying.unwrap_or(before));
-        engine.copy_ahead(ROWS_AHEAD + added);
-        let left = engine.rows_to_copy();
-        self.copying = (left > ROWS_AHEAD).then_some(left);
-        self.copying.is_none()
+        let CopyingAhead { left, most } = self.copying.unwrap_or(CopyingAhead {
+            left: before,
+            most: COPIES.saturating_mul(before),
+        });
+        let again = before.saturating_sub(left).min(ROWS_AGAIN);
+        let copied = before.min(ROWS_AHEAD + again);
+        engine.copy_ahead(copied);
+        let (left, most) = (engine.rows_to_copy(), most.saturating_sub(copied));
+        let few = left <= ROWS_AHEAD;
+        let goes_on = !few && most > 0;
+        if !few && !goes_on {
+            self.rest = REST;
+        }
+        self.copying = goes_on.then_some(CopyingAhead { left, most });
+        !goes_on
     }
 
     /// Publishes the state of a ledger. `served` are the decisions that the committer made by itself, and

@@ -255,14 +255,15 @@ impl<C: Clock> Committer<C> {
         self.publication.copy_ahead(&mut self.engine)
     }
 
-    /// Takes a few turns on the thread of a caller; whether its own thread has to go on. A snapshot
-    /// that nobody waits for is left to whoever asks for it.
-    pub(super) fn visit(&mut self) -> bool {
+    /// Takes a few turns on the thread of a caller, and goes on with long commands while it waits for its answer; whether
+    /// its own thread has to go on. A snapshot that nobody waits for is left to whoever asks for it.
+    pub(super) fn visit(&mut self, is_awaited: &dyn Fn() -> bool) -> bool {
         let mut turns = 0;
-        while turns < VISIT || !self.unfinished.is_empty() {
-            if self.shutdown.is_requested() || !self.turn() {
-                break;
-            }
+        let goes_on = |committer: &Self, turns| {
+            let is_long = !committer.unfinished.is_empty();
+            !committer.shutdown.is_requested() && if is_long { is_awaited() } else { turns < VISIT }
+        };
+        while goes_on(self, turns) && self.turn() {
             self.idle.note_visit();
             turns += 1;
         }

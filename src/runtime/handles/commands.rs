@@ -44,9 +44,9 @@ impl Commands {
         &self.inbox
     }
 
-    /// Has the committer carry out what is in the inbox, on this thread if it is free.
+    /// Has the committer carry out what is in the inbox, a few turns of it on this thread if it is free.
     pub(super) fn run(&self) {
-        self.committer.run_commands();
+        self.committer.run_commands(&|| false);
     }
 
     /// The way into the inbox alone, where nobody runs the committer but the caller.
@@ -83,7 +83,7 @@ impl Commands {
                 Err(TrySendError::Closed(_)) => return Err(CallError::Closed),
                 Err(TrySendError::Full(back)) => {
                     command = back;
-                    self.committer.run_commands();
+                    self.run();
                     crate::sync::yield_now();
                 }
             }
@@ -148,7 +148,7 @@ impl Commands {
         }
         let (reply, answer) = reply();
         self.send(command(reply))?;
-        self.committer.run_commands();
+        self.committer.run_commands(&|| !answer.has_message());
         if awake.is_zero() {
             return answer.recv().map_err(|_| CallError::Closed);
         }

@@ -305,7 +305,7 @@ mod tests {
     struct Nobody;
 
     impl CommitterAccess for Nobody {
-        fn run_commands(&self) {}
+        fn run_commands(&self, _: &dyn Fn() -> bool) {}
 
         fn publish(&self) {}
     }

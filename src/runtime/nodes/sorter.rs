@@ -147,7 +147,7 @@ mod tests {
     struct Nobody(Shutdown);
 
     impl CommitterAccess for Nobody {
-        fn run_commands(&self) {}
+        fn run_commands(&self, _: &dyn Fn() -> bool) {}
 
         fn publish(&self) {
             let _ = self.0.request();
