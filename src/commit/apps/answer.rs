@@ -23,6 +23,11 @@ impl Ledger {
         reply: &mut AskReply,
         budget: &mut usize,
     ) -> bool {
+        if reply.allocated.is_empty() {
+            // A list that grows is copied as a whole now and then.
+            let most = self.containers.unfetched_at_most(app);
+            reply.allocated.reserve(most);
+        }
         while *budget > 0 {
             let Some(slot) = self.fetch_next(app) else {
                 return self.hand_over_updates(app, reply, budget);

@@ -434,6 +434,11 @@ impl Containers {
         self.by_app[app.index()].unfetched.remove(order, slot);
     }
 
+    /// Most containers that an application may have yet to fetch.
+    pub(in crate::commit) fn unfetched_at_most(&self, app: AppSlot) -> usize {
+        self.by_app[app.index()].unfetched.places()
+    }
+
     /// Takes the next container that an application has not fetched yet.
     pub(in crate::commit) fn next_unfetched(&mut self, app: AppSlot) -> Option<ContainerSlot> {
         self.by_app[app.index()].unfetched.pop()

@@ -69,6 +69,11 @@ impl Unfetched {
         Some(first)
     }
 
+    /// Places of the list, some of which may be gaps.
+    pub(in crate::commit) fn places(&self) -> usize {
+        self.slots.len()
+    }
+
     /// All containers, the oldest first.
     pub(in crate::commit) fn iter(&self) -> impl Iterator<Item = ContainerSlot> + '_ {
         self.slots.iter().copied().filter(|slot| *slot != GAP)

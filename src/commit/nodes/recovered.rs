@@ -31,8 +31,34 @@ impl Recovered {
     }
 }
 
-/// Containers with their nodes, as those reported them.
-pub(super) type Reported = Vec<(NodeName, RunningContainer)>;
+/// Containers of an application with their nodes, in the order in which those reported them.
+#[derive(Clone, Debug, Default)]
+struct Reported {
+    by_node: Vec<(NodeName, Vec<RunningContainer>)>,
+    /// The last number of each attempt.
+    last: BTreeMap<u32, u32>,
+}
+
+impl Reported {
+    fn add(&mut self, node: NodeName, container: RunningContainer) {
+        let ContainerId {
+            attempt, number, ..
+        } = container.id;
+        let last = self.last.entry(attempt).or_default();
+        *last = number.max(*last);
+        match self.by_node.last_mut() {
+            Some((known, containers)) if *known == node => containers.push(container),
+            _ => self.by_node.push((node, vec![container])),
+        }
+    }
+
+    /// The last number of an application's containers; 0 where there is none.
+    fn last_of(&self, row: &App) -> u32 {
+        let attempts = self.last.iter();
+        let own = attempts.filter(|&(&attempt, _)| is_of_attempt(row, attempt));
+        own.map(|(_, &number)| number).max().unwrap_or(0)
+    }
+}
 
 /// Containers that wait for their applications.
 #[derive(Clone, Debug, Default)]
@@ -62,45 +88,61 @@ impl Recovery {
     /// Keeps a container until its application is recovered.
     pub(super) fn keep(&mut self, node: NodeName, container: RunningContainer) {
         let waiting = self.waiting.entry(container.id.app).or_default();
-        waiting.push((node, container));
+        waiting.add(node, container);
     }
 
     /// Takes what nodes reported of an application before it was recovered. Its new containers get numbers behind all
     /// of those.
     pub(super) fn claim(&mut self, row: &mut App) -> AppRecovery {
         let waiting = self.waiting.remove(&row.id).unwrap_or_default();
-        let own = waiting.iter().filter(|(_, one)| is_of(row, one.id));
-        let last = own.map(|(_, one)| one.id.number).max().unwrap_or(0);
-        row.next_container = row.next_container.max(last.saturating_add(1));
+        let next = waiting.last_of(row).saturating_add(1);
+        row.next_container = row.next_container.max(next);
         AppRecovery {
-            left: waiting.into_iter(),
+            nodes: waiting.by_node.into_iter(),
+            on_node: None,
             result: Recovered::default(),
         }
     }
 }
 
-/// Whether a container is one of an application's: of its attempt, or of an earlier one that it keeps.
-// As AbstractYarnScheduler.recoverContainersOnNode.
+/// Whether a container is one of an application's.
 pub(super) fn is_of(row: &App, id: ContainerId) -> bool {
-    id.attempt == row.attempt || row.keeps_containers() && id.attempt < row.attempt
+    is_of_attempt(row, id.attempt)
+}
+
+/// Whether containers of an attempt are an application's: of its attempt, or of an earlier one that it keeps.
+// As AbstractYarnScheduler.recoverContainersOnNode.
+fn is_of_attempt(row: &App, attempt: u32) -> bool {
+    attempt == row.attempt || row.keeps_containers() && attempt < row.attempt
 }
 
 /// An application that was recovered, with the containers that it has yet to take over.
 #[derive(Debug)]
 pub struct AppRecovery {
-    left: vec::IntoIter<(NodeName, RunningContainer)>,
+    nodes: vec::IntoIter<(NodeName, Vec<RunningContainer>)>,
+    /// The node whose turn it is, with those that are left of it.
+    on_node: Option<(NodeName, vec::IntoIter<RunningContainer>)>,
     result: Recovered,
 }
 
 impl AppRecovery {
     /// The next container to take over.
     pub(super) fn next(&mut self) -> Option<(NodeName, RunningContainer)> {
-        self.left.next()
+        loop {
+            if let Some((node, left)) = &mut self.on_node
+                && let Some(container) = left.next()
+            {
+                return Some((node.clone(), container));
+            }
+            let (node, containers) = self.nodes.next()?;
+            self.on_node = Some((node, containers.into_iter()));
+        }
     }
 
     /// Whether every container was looked at.
     pub(super) fn is_done(&self) -> bool {
-        self.left.as_slice().is_empty()
+        let left = self.on_node.as_ref();
+        left.is_none_or(|(_, left)| left.as_slice().is_empty()) && self.nodes.as_slice().is_empty()
     }
 
     /// Where it is noted what becomes of the containers.
@@ -123,7 +165,9 @@ impl Unclaimed {
     /// Their ids, ascending.
     #[must_use]
     pub fn into_ids(self) -> Vec<ContainerId> {
-        let mut ids: Vec<_> = self.0.into_values().flatten().map(|(_, c)| c.id).collect();
+        let nodes = self.0.into_values().flat_map(|reported| reported.by_node);
+        let containers = nodes.flat_map(|(_, containers)| containers);
+        let mut ids: Vec<_> = containers.map(|container| container.id).collect();
         ids.sort_unstable();
         ids
     }
