@@ -85,6 +85,9 @@ pub enum Phase {
     Publish,
     /// From the ask's (intended) arrival to its committed container.
     EndToEnd,
+    /// A turn of the committer that did something, in which no other call is served; only where every decision is
+    /// measured.
+    Turn,
 }
 
 crate::closed_enum!(Phase {
@@ -99,6 +102,7 @@ crate::closed_enum!(Phase {
     Apply => "apply",
     Publish => "publish",
     EndToEnd => "end-to-end",
+    Turn => "turn",
 });
 
 #[cfg(test)]

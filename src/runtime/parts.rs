@@ -157,7 +157,11 @@ impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
             publication,
             delivery,
             idle: Idle::new(parker.clone(), running.awake),
-            measures: Measures::new(writer, running.latencies.recorder(&mut collector)),
+            measures: Measures::new(
+                writer,
+                running.latencies.recorder(&mut collector),
+                running.latencies,
+            ),
             shutdown: owner,
         };
         let inline =

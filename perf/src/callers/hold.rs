@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use capsched::api::{ApplicationId, AskCall, Threaded};
-use capsched::metrics::Histogram;
+use capsched::metrics::{Histogram, Phase};
 use capsched::sync::{AtomicBool, Ordering};
 use capsched::time::{Clock, SystemClock};
 
@@ -24,6 +24,8 @@ pub(super) struct Held {
     pub(super) longest_ns: u64,
     /// Of fetches that fell due during a call.
     pub(super) latency: Histogram,
+    /// The longest turn of the committer, in processor time.
+    pub(super) longest_turn_ns: u64,
 }
 
 /// Measures calls beside fetches.
@@ -36,6 +38,7 @@ pub(super) struct Holds {
     spans: Vec<(u64, u64)>,
     /// When fetches were due, and when they were answered.
     fetches: Vec<(u64, u64)>,
+    longest_turn_ns: u64,
 }
 
 /// The calls of one engine while fetches go on.
@@ -69,6 +72,7 @@ impl Holds {
             seconds,
             spans: Vec::new(),
             fetches: Vec::new(),
+            longest_turn_ns: 0,
         }
     }
 
@@ -80,7 +84,8 @@ impl Holds {
     ) -> Result<()> {
         let ended = AtomicBool::new(false);
         let (clock, rate) = (self.clock, self.rate);
-        std::thread::scope(|scope| {
+        let before = turns(engine);
+        let made = std::thread::scope(|scope| {
             let fetching = scope.spawn(|| fetch(engine, &clock, rate, &ended));
             let mut calling = Calls {
                 clock: self.clock,
@@ -94,7 +99,10 @@ impl Holds {
             let fetched = fetched.map_err(|_| anyhow!("the caller that fetches panicked"))??;
             self.fetches.extend(fetched);
             made
-        })
+        });
+        let turns = turns(engine).since(&before);
+        self.longest_turn_ns = self.longest_turn_ns.max(turns.quantile(1.0));
+        made
     }
 
     /// The same for one call of an engine that takes it once; whether there is time for another engine.
@@ -121,6 +129,7 @@ impl Holds {
     pub(super) fn into_held(self) -> Held {
         let mut held = Held {
             calls: self.spans.len(),
+            longest_turn_ns: self.longest_turn_ns,
             ..Held::default()
         };
         let mut fetches = self.fetches.into_iter().peekable();
@@ -133,6 +142,12 @@ impl Holds {
         }
         held
     }
+}
+
+/// The turns of an engine so far.
+fn turns(engine: &Threaded) -> Histogram {
+    let latencies = engine.latencies();
+    latencies.get(Phase::Turn).cloned().unwrap_or_default()
 }
 
 /// Fetches at its moments until the calls ended: when each was due, and when it was answered. What fell due together is

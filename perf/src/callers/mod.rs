@@ -4,6 +4,9 @@
 //! beforehand. Its latencies run from those moments, so that a call that holds it for long is charged to every fetch that
 //! fell due meanwhile. Only fetches that fell due during a call count.
 //!
+//! The longest turn of the committer is that of the engine alone: its processor time, in which it serves nobody else. A
+//! fetch waits for two turns at most, besides its own and the wait for a core.
+//!
 //! The first scene has no other call, the second one another caller that fetches, and the third one a caller that
 //! computes. What they show is the machine and its neighbours.
 
@@ -14,6 +17,7 @@ mod of_life;
 mod of_nodes;
 mod of_preemption;
 mod of_queues;
+mod processor_clock;
 mod site;
 
 use anyhow::{Result, ensure};
@@ -75,6 +79,8 @@ struct Line {
     fetches_per_second: u64,
     /// Of fetches that fell due during a call.
     fetch_latency_ns: Percentiles,
+    /// The longest turn of the committer, in processor time.
+    longest_turn_ns: u64,
 }
 
 /// Runs the command.
@@ -113,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn print_head() {
     say!(
-        "{:<22} {:<34} {:>6} {:>12} {:>9} {:>9} {:>10} {:>11}",
+        "{:<22} {:<34} {:>6} {:>12} {:>9} {:>9} {:>10} {:>11} {:>9}",
         "call",
         "size",
         "calls",
@@ -121,7 +127,8 @@ fn print_head() {
         "p50 us",
         "p99 us",
         "p99.9 us",
-        "max us"
+        "max us",
+        "turn us"
     );
 }
 
@@ -135,6 +142,7 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
         longest_call_ns: held.longest_ns,
         fetches_per_second: args.rate,
         fetch_latency_ns: Percentiles::of(&held.latency),
+        longest_turn_ns: held.longest_turn_ns,
     };
     if args.record {
         results::append(&results::of_this_machine(), &line)?;
@@ -146,7 +154,7 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
     let us = |ns: u64| grouped(ns.div_ceil(1000));
     let at = |share: f64| us(held.latency.quantile(share));
     say!(
-        "{:<22} {:<34} {:>6} {:>12} {:>9} {:>9} {:>10} {:>11}",
+        "{:<22} {:<34} {:>6} {:>12} {:>9} {:>9} {:>10} {:>11} {:>9}",
         line.call,
         line.size,
         line.calls,
@@ -154,7 +162,8 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
         at(0.5),
         at(0.99),
         at(0.999),
-        at(1.0)
+        at(1.0),
+        us(held.longest_turn_ns)
     );
     Ok(())
 }

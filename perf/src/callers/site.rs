@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, anyhow, ensure};
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Engine, EngineBuilder, Mode, NodeName, NodeReport,
-    NodeSpec, ResourceVector, Running, Threaded, TreeSettings,
+    AppSpec, ApplicationId, Ask, AskCall, Engine, EngineBuilder, Latencies, Mode, NodeName,
+    NodeReport, NodeSpec, ResourceVector, Threaded, TreeSettings,
 };
 use capsched::config;
-use capsched::time::SystemClock;
 
 use super::hold::FETCHES;
+use super::processor_clock::ProcessorClock;
 
 /// How large things are.
 #[derive(Clone, Copy, Debug)]
@@ -139,8 +139,8 @@ fn over(
     let builder = Engine::builder(settings(leaves)?).partition("gpu", true);
     let mut engine = change(builder).sequential()?;
     engine.add_nodes(&nodes, &mut Vec::new())?;
-    let clock = SystemClock::new();
-    let engine = Threaded::take_over(engine, Mode::Heartbeat, clock, Running::default())?;
+    let clock = ProcessorClock::new();
+    let engine = Threaded::take_over(engine, Mode::Heartbeat, clock, Latencies::All)?;
     engine.submit(AppSpec::new(FETCHES, "root.b", "bob"))?;
     Ok(engine)
 }

@@ -44,6 +44,7 @@ use crate::metrics::{CounterWriter, Recorder};
 use crate::runtime::Sequential;
 use crate::runtime::handles::command::Command;
 use crate::runtime::proposer::batch::Batch;
+use crate::runtime::proposer::stopwatch::Latencies;
 use crate::sync::{InboxReceiver, Mutant, ShutdownOwner, injected};
 use crate::time::Clock;
 
@@ -89,14 +90,21 @@ pub(in crate::runtime) struct CommitterEnds {
 pub(in crate::runtime) struct Measures {
     outcomes: CounterWriter<CommitOutcome>,
     recorder: Recorder,
+    /// Whether turns are measured.
+    turns: bool,
 }
 
 impl Measures {
     pub(in crate::runtime) fn new(
         outcomes: CounterWriter<CommitOutcome>,
         recorder: Recorder,
+        latencies: Latencies,
     ) -> Self {
-        Self { outcomes, recorder }
+        Self {
+            outcomes,
+            recorder,
+            turns: latencies == Latencies::All,
+        }
     }
 
     /// Counts a proposal that did not hold.

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::Committer;
 use super::caller_runs::CallerRuns;
 use super::inline_scheduling::Served;
+use crate::metrics::Phase;
 use crate::runtime::handles::command::{Command, ShowCall};
 use crate::runtime::handles::reply::answer;
 use crate::sync::{Received, SPINS, spin_loop};
@@ -110,6 +111,19 @@ impl<C: Clock> Committer<C> {
 
     /// A turn of every kind of work; whether there was any.
     pub(in crate::runtime) fn turn(&mut self) -> bool {
+        if !self.measures.turns {
+            return self.take_turn();
+        }
+        let began = self.clock.now_ns();
+        let worked = self.take_turn();
+        if worked {
+            let took = self.clock.now_ns().saturating_sub(began);
+            self.measures.recorder.record(Phase::Turn, took);
+        }
+        worked
+    }
+
+    fn take_turn(&mut self) -> bool {
         if self.expire() {
             self.publish();
         }
