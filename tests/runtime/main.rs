@@ -20,6 +20,7 @@ mod hand_out;
 mod label_turns;
 mod looks;
 mod move_turns;
+mod node_turns;
 mod panics;
 mod preemption_turns;
 mod recovery_turns;

@@ -271,7 +271,7 @@ impl<C: Clock> Committer<C> {
 
     /// Takes a few turns on the thread of a caller, and goes on with long commands while it waits for its answer; whether
     /// its own thread has to go on. A snapshot that nobody waits for is left to whoever asks for it.
-    pub(super) fn visit(&mut self, is_awaited: &dyn Fn() -> bool) -> bool {
+    pub(in crate::runtime) fn visit(&mut self, is_awaited: &dyn Fn() -> bool) -> bool {
         let mut turns = 0;
         let goes_on = |committer: &Self, turns| {
             let is_long = !committer.unfinished.is_empty();

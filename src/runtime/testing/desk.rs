@@ -95,6 +95,11 @@ impl Desk {
         self.committer.turn();
     }
 
+    /// A visit of a caller, as of one who waits for an answer or not; whether the committer's own thread has to go on.
+    pub fn visit(&mut self, is_awaited: bool) -> bool {
+        self.committer.visit(&|| is_awaited)
+    }
+
     fn send<T: 'static>(&self, command: impl FnOnce(Reply<T>) -> Command) -> DeskAnswer<T> {
         let (reply, answer) = reply();
         // There is room for far more commands than anybody sends here.

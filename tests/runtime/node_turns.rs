@@ -1,0 +1,164 @@
+//! Nodes that change in parts beside a caller that only fetches: each part computes all queues anew, and what they come
+//! to equals that of one piece.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::BTreeMap;
+
+use capsched::api::{
+    AppSpec, ApplicationId, AskCall, Desk, NodeError, NodeName, NodeSpec, PartitionSpec,
+    ResourceVector, Sequential, StateView,
+};
+use capsched::config;
+use capsched::queue::AppStage;
+
+use super::turns::{FETCHES, alone, beside_a_fetch, size};
+
+/// More leaves than items of a part.
+const LEAVES: usize = 600;
+
+/// Applications that wait for room for their masters.
+const WAITING: u32 = 40;
+
+fn node(number: u32) -> NodeSpec {
+    let name = NodeName::new(&format!("n{number}"), 1).unwrap();
+    NodeSpec::new(name, ResourceVector::of(&[65_536, 64]))
+}
+
+fn app(number: u32) -> AppSpec {
+    let queue = format!("root.leaf{}", number % 7);
+    AppSpec {
+        master: Some(size()),
+        ..AppSpec::new(ApplicationId::new(100 + number), &queue, "ann")
+    }
+}
+
+/// A node, and applications that become active as nodes come.
+fn engine() -> Sequential {
+    let names: Vec<_> = (0..LEAVES).map(|leaf| format!("leaf{leaf}")).collect();
+    let key = |key: &str| format!("yarn.scheduler.capacity.{key}");
+    let mut pairs = BTreeMap::from([
+        (key("root.queues"), format!("a,{}", names.join(","))),
+        (key("root.a.capacity"), "30".to_owned()),
+        (key("maximum-am-resource-percent"), "0.1".to_owned()),
+        (key("schedule-asynchronously.enable"), "false".to_owned()),
+    ]);
+    for (leaf, name) in names.iter().enumerate() {
+        let capacity = if leaf < 7 { "10" } else { "0" };
+        pairs.insert(key(&format!("root.{name}.capacity")), capacity.to_owned());
+    }
+    let site = [("yarn.node-labels.enabled", "true")];
+    let site = site.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let types = ["memory-mb".to_owned(), "vcores".to_owned()];
+    let loaded = config::from_pairs(&site.into(), &pairs, &types).unwrap();
+    let gpu = PartitionSpec {
+        name: "gpu".to_owned(),
+        exclusive: true,
+    };
+    let mut engine = Sequential::new(loaded.settings, &[gpu]).unwrap();
+    engine.add_node(&node(0)).unwrap();
+    engine
+        .submit(&AppSpec::new(FETCHES, "root.a", "bob"))
+        .unwrap();
+    for number in 0..WAITING {
+        engine.submit(&app(number)).unwrap();
+    }
+    engine
+}
+
+fn active(desk: &Desk) -> usize {
+    let apps = desk.ledger().state().apps.iter();
+    apps.filter(|app| app.stage == AppStage::Active).count()
+}
+
+fn assert_alike(desk: &Desk, whole: &Sequential) {
+    assert_eq!(StateView::of(desk.ledger()), StateView::of(whole.ledger()));
+}
+
+#[test]
+fn queues_are_computed_anew_in_parts_and_come_to_the_same() {
+    let (mut desk, mut whole) = (Desk::of(engine()), engine());
+    let before = active(&desk);
+    for number in 1..4 {
+        let (turns, added) = beside_a_fetch(&mut desk, |desk| desk.add_node(node(number)));
+        assert_eq!(added, Ok(()));
+        assert_eq!(turns, 2, "the change, and the label that is sent");
+        whole.add_node(&node(number)).unwrap();
+        assert_alike(&desk, &whole);
+    }
+    assert!(active(&desk) > before, "applications become active");
+    let name = node(2).name;
+    let (turns, removed) = beside_a_fetch(&mut desk, |desk| desk.remove_node(name.clone()));
+    assert_eq!(removed, Ok(()));
+    assert_eq!(
+        turns, 3,
+        "the change, and the cluster that is looked at twice"
+    );
+    whole.remove_node(&name).unwrap();
+    assert_alike(&desk, &whole);
+}
+
+#[test]
+fn a_refusal_is_one_part() {
+    let mut desk = Desk::of(engine());
+    let (turns, added) = beside_a_fetch(&mut desk, |desk| desk.add_node(node(0)));
+    assert_eq!((turns, added), (1, Err(NodeError::Duplicate(node(0).name))));
+    let (turns, removed) = beside_a_fetch(&mut desk, |desk| desk.remove_node(node(9).name));
+    assert_eq!((turns, removed), (1, Err(NodeError::Unknown(node(9).name))));
+}
+
+/// Calls that the scheduler makes on itself are carried out in order: those of a call between two parts come behind
+/// what is left.
+#[test]
+fn a_call_between_two_parts_comes_behind_what_is_left() {
+    let (mut desk, mut whole) = (Desk::of(engine()), engine());
+    let mut removed = desk.remove_node(node(0).name);
+    desk.turn();
+    assert!(removed.take().is_none(), "parts are left");
+    let mut submitted = desk.submit(app(WAITING));
+    desk.turn();
+    assert!(submitted.take().unwrap().is_ok());
+    whole.remove_node(&node(0).name).unwrap();
+    whole.submit(&app(WAITING)).unwrap();
+    assert_alike(&desk, &whole);
+    let left = removed.take();
+    assert!(left.is_none(), "its answer comes with its next part");
+    desk.turn();
+    assert_eq!(removed.take(), Some(Ok(())));
+    assert_alike(&desk, &whole);
+}
+
+/// The next part of a change concerns the node as it was: one that came anew under the name keeps its label.
+#[test]
+fn a_node_that_comes_anew_between_two_parts_is_another_one() {
+    let (mut desk, mut whole) = (Desk::of(engine()), engine());
+    let mut first = desk.add_node(node(1));
+    desk.turn();
+    assert!(first.take().is_none());
+    let removed = alone(&mut desk, |desk| desk.remove_node(node(1).name));
+    assert_eq!((removed, first.take()), (Ok(()), Some(Ok(()))));
+    let other = NodeSpec {
+        partition: "gpu".to_owned(),
+        ..node(1)
+    };
+    assert_eq!(
+        alone(&mut desk, |desk| desk.add_node(other.clone())),
+        Ok(())
+    );
+    whole.add_node(&node(1)).unwrap();
+    whole.remove_node(&node(1).name).unwrap();
+    whole.add_node(&other).unwrap();
+    assert_alike(&desk, &whole);
+}
+
+/// A caller that has its answer leaves what is long to the committer's thread; one that waits goes on.
+#[test]
+fn a_caller_goes_on_with_long_calls_only_while_it_waits() {
+    let mut desk = Desk::of(engine());
+    let mut added = desk.add_node(node(1));
+    let mut fetch = desk.ask(vec![(FETCHES, AskCall::default())]);
+    assert!(desk.visit(false), "its thread has to go on");
+    assert!(fetch.take().is_some());
+    assert!(added.take().is_none());
+    desk.visit(true);
+    assert_eq!(added.take(), Some(Ok(())));
+}
