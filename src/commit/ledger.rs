@@ -19,7 +19,7 @@ use crate::commit::containers::store::Containers;
 use crate::commit::gangs::Gangs;
 use crate::commit::gangs::nodes::GangNodes;
 use crate::commit::leaves::Leaves;
-use crate::commit::leaves::records::renew_all_bounds;
+use crate::commit::leaves::renewed_bounds::RenewedBounds;
 use crate::commit::nodes::history::NodeHistory;
 use crate::commit::nodes::known_labels::{Labels, PartitionSpec};
 use crate::commit::nodes::recovered::Recovery;
@@ -55,8 +55,7 @@ pub struct Ledger {
     pub(super) hand_out: HandOut,
     pub(super) outbox: Outbox,
     pub(super) clock: LedgerClock,
-    /// The epoch that was last published: all bounds of user limits held in it.
-    published_epoch: u64,
+    bounds: RenewedBounds,
 }
 
 impl Ledger {
@@ -78,7 +77,7 @@ impl Ledger {
             hand_out: HandOut::default(),
             outbox: Outbox::default(),
             clock: LedgerClock::default(),
-            published_epoch: 0,
+            bounds: RenewedBounds::default(),
         }
     }
 
@@ -104,7 +103,7 @@ impl Ledger {
             hand_out: self.hand_out,
             outbox: Outbox::default(),
             clock: self.clock.clone(),
-            published_epoch: self.published_epoch,
+            bounds: self.bounds,
         }
     }
 
@@ -223,10 +222,13 @@ impl Ledger {
     /// Cost: where capacities changed since, a look at each leaf.
     #[must_use]
     pub fn state_to_publish(&mut self) -> &mut State {
-        if std::mem::replace(&mut self.published_epoch, self.state.epoch) != self.state.epoch {
-            renew_all_bounds(&mut self.state);
-        }
+        self.renew_bounds_on(&mut { usize::MAX });
         &mut self.state
+    }
+
+    /// Renews bounds of user limits ahead of a publication, of as many queues as the budget has; whether none is left.
+    pub fn renew_bounds_on(&mut self, budget: &mut usize) -> bool {
+        self.bounds.go_on(&mut self.state, budget)
     }
 
     /// Hands over the events since the last call, in order.

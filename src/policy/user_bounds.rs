@@ -3,18 +3,35 @@
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::UserBounds;
-use crate::resource::{ResourceVector, share, with_calculator};
+use crate::resource::{Calculator, ResourceVector, share, with_calculator, with_width};
 use crate::snapshot::State;
 
 /// What of a leaf's user limits stays while capacities and settings do.
 #[must_use]
 pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> UserBounds {
-    let (calculator, total) = (state.calculator, state.total(partition));
+    with_width!(state.calculator, N => {
+        let calculator = state.calculator;
+        with_calculator!(
+            calculator,
+            calculator => bounds_of_types::<N>(state, calculator, leaf, partition)
+        )
+    })
+}
+
+#[inline(always)]
+fn bounds_of_types<const N: usize>(
+    state: &State,
+    calculator: Calculator,
+    leaf: QueueSlot,
+    partition: PartitionId,
+) -> UserBounds {
+    let total: ResourceVector<N> = state.total(partition).narrow();
+    let (cluster, minimum) = (state.cluster.narrow(), state.minimum.narrow());
     let queue = &state.queues[leaf];
     let settings = &queue.settings.leaf;
-    let guaranteed = queue.part(partition).guaranteed.get();
-    let capacity = calculator.max(&total, &guaranteed, &state.minimum);
-    let maximum: ResourceVector = maximum_rounded_down(state, leaf, partition);
+    let guaranteed = queue.part(partition).guaranteed.narrow();
+    let capacity = calculator.max(&total, &guaranteed, &minimum);
+    let maximum: ResourceVector<N> = maximum_rounded_down(state, leaf, partition);
     let most = if unbounded(settings.user_limit_factor) || guaranteed.is_none() {
         maximum
     } else {
@@ -24,15 +41,16 @@ pub fn user_bounds(state: &State, leaf: QueueSlot, partition: PartitionId) -> Us
     let granted = most.component_min(&least);
     UserBounds {
         epoch: state.epoch,
-        capacity: capacity.into(),
-        maximum: maximum.into(),
-        most: most.into(),
-        least: least.into(),
-        calm: calculator.surely_within(&total, &capacity, &state.minimum),
-        is_whole: total == state.cluster,
-        granted: granted.into(),
+        capacity: capacity.widen().into(),
+        maximum: maximum.widen().into(),
+        most: most.widen().into(),
+        least: least.widen().into(),
+        calm: calculator.surely_within(&total, &capacity, &minimum),
+        is_whole: total == cluster,
+        granted: granted.widen().into(),
         surely_granted: calculator
-            .surely_covered((&total, &state.cluster), &granted, &state.minimum)
+            .surely_covered((&total, &cluster), &granted, &minimum)
+            .widen()
             .into(),
     }
 }

@@ -23,6 +23,7 @@ mod observe;
 mod parallel;
 pub(super) mod records;
 mod removed;
+pub(super) mod renewed_bounds;
 pub(super) mod usage;
 mod user_limit_cache;
 mod waiting_classes;

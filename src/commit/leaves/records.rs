@@ -2,6 +2,7 @@
 //!
 //! Tests: `tests/commit/active_users.rs`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::user_limit_cache::known_limits;
@@ -379,9 +380,9 @@ pub(in crate::commit) fn user_limit<const N: usize>(
     own
 }
 
-/// Renews the bounds of all user limits, so that no copy has to.
-pub(in crate::commit) fn renew_all_bounds(state: &mut State) {
-    for queue in (0..state.queues.len()).map(QueueSlot::at) {
+/// Renews the bounds of the user limits of some queues, so that no copy has to.
+pub(in crate::commit) fn renew_bounds_of(state: &mut State, queues: Range<usize>) {
+    for queue in queues.map(QueueSlot::at) {
         for partition in state.partition_ids() {
             if state.queues[queue].is_leaf() {
                 renew_bounds(state, queue, partition);

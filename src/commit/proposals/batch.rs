@@ -192,6 +192,11 @@ impl<T: LedgerOwner> Unsettled<T> {
         self.owner.ledger().state().rows_to_copy()
     }
 
+    /// As [`Ledger::renew_bounds_on`].
+    pub fn renew_bounds_on(&mut self, budget: &mut usize) -> bool {
+        self.owner.ledger_mut().renew_bounds_on(budget)
+    }
+
     /// As [`crate::snapshot::State::copy_ahead`].
     pub fn copy_ahead(&mut self, most: usize) {
         self.owner.ledger_mut().state.copy_ahead(most);

@@ -136,6 +136,7 @@ impl<C: Clock> Committer<C> {
             || !self.unfinished.is_empty()
             || self.sleep() != sleep
             || self.publication.is_wanted()
+            || self.publication.is_preparing()
         {
             return true;
         }

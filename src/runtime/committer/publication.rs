@@ -6,8 +6,10 @@
 //!    count on. A sole proposer follows its own decisions, so that thousands may wait.
 //! 3. While the committer places asks by itself, nobody needs the snapshot. It is due after many rows; these
 //!    are then copied in pieces ahead of it, so that no call waits for all of them.
-//! 4. Whoever asks for a snapshot raises a flag. The owner of the committer publishes before it releases it.
-//! 5. A snapshot holds news if anything happened besides reservations that were looked at again. Only
+//! 4. After a call that may have changed all queues, a snapshot is made ready in parts: bounds of user limits, then
+//!    rows. Others are served in between.
+//! 5. Whoever asks for a snapshot raises a flag. The owner of the committer publishes before it releases it.
+//! 6. A snapshot holds news if anything happened besides reservations that were looked at again. Only
 //!    then, or when decisions of proposers landed, are the proposers woken.
 //!
 //! Tests: `tests/runtime/caller_runs.rs`.
@@ -38,6 +40,13 @@ const ROWS_AT_ONCE: usize = 4096;
 /// since the last one. A call may wait for a few turns.
 const ROWS_AHEAD: usize = 32;
 
+/// Rows that are copied in one piece with a snapshot that is due since calls changed much, and as many in a turn before.
+/// They take as long as another part of a call.
+const ROWS_OF_PART: usize = 256;
+
+/// Parts in which such a snapshot is made ready. What calls change all the time is made with it.
+const MOST_PARTS: usize = 64;
+
 /// Most rows that a turn copies again since they were written after they were copied.
 const ROWS_AGAIN: usize = 480;
 
@@ -59,6 +68,11 @@ pub(in crate::runtime) struct Publication {
     wanted: Arc<AtomicBool>,
     /// While rows are copied ahead.
     copying: Option<CopyingAhead>,
+    /// Whether calls that may have changed many rows were carried out since the last one.
+    after_changes: bool,
+    /// Whether a snapshot is due that is made ready in parts, and how many there were.
+    due: bool,
+    parts: usize,
     /// Turns in which no rows are copied ahead: the last ones copied the same rows again and again.
     rest: u64,
     /// Decisions, and turns with changes from outside, that no snapshot shows yet.
@@ -109,6 +123,9 @@ impl Publication {
             snapshot,
             wanted,
             copying: None,
+            after_changes: false,
+            due: false,
+            parts: 0,
             rest: 0,
             unpublished: 0,
             news: false,
@@ -139,6 +156,28 @@ impl Publication {
         self.outside += 1;
         self.changes += 1;
         self.news = true;
+    }
+
+    /// Notes a call that is none of an application and no report of a node.
+    pub(in crate::runtime) fn note_other_call(&mut self) {
+        self.after_changes = true;
+    }
+
+    /// Whether a snapshot is due that is made ready in parts.
+    pub(in crate::runtime) fn is_preparing(&self) -> bool {
+        self.due
+    }
+
+    /// Makes a part of a snapshot that is due ready; whether the rest is few, or is made with it in any case.
+    fn prepare_part(&mut self, engine: &mut Unsettled<Sequential>) -> bool {
+        let few = |engine: &Unsettled<Sequential>| engine.rows_to_copy() <= ROWS_OF_PART;
+        self.parts += 1;
+        let is_ready = !self.after_changes
+            || self.parts == MOST_PARTS
+            || (engine.renew_bounds_on(&mut { ROWS_OF_PART })
+                && (few(engine) || self.copy_rows(engine, ROWS_OF_PART) || few(engine)));
+        self.due = !is_ready;
+        is_ready
     }
 
     /// Notes that a decision was more than a look at a reservation.
@@ -232,13 +271,21 @@ impl Publication {
     /// Copies some rows ahead of the next snapshot; whether few are left, or more copies are of no use. While it goes
     /// on, each turn leaves fewer than the one before, unless it wrote more than [`ROWS_AGAIN`] of them.
     pub(in crate::runtime) fn copy_ahead(&mut self, engine: &mut Unsettled<Sequential>) -> bool {
+        self.copy_rows(engine, ROWS_AHEAD)
+    }
+
+    /// The same for so many rows, besides those that were written again. Bounds are renewed before: they stand in rows.
+    fn copy_rows(&mut self, engine: &mut Unsettled<Sequential>, rows: usize) -> bool {
+        if !engine.renew_bounds_on(&mut { ROWS_OF_PART }) {
+            return false;
+        }
         let before = engine.rows_to_copy();
         let CopyingAhead { left, most } = self.copying.unwrap_or(CopyingAhead {
             left: before,
             most: COPIES.saturating_mul(before),
         });
         let again = before.saturating_sub(left).min(ROWS_AGAIN);
-        let copied = before.min(ROWS_AHEAD + again);
+        let copied = before.min(rows + again);
         engine.copy_ahead(copied);
         let (left, most) = (engine.rows_to_copy(), most.saturating_sub(copied));
         let few = left <= ROWS_AHEAD;
@@ -259,6 +306,7 @@ impl Publication {
         next.outside = self.outside;
         next.changes = self.changes;
         self.copying = None;
+        (self.after_changes, self.due, self.parts) = (false, false, 0);
         self.unpublished = 0;
         if std::mem::take(&mut self.news) {
             // Proposers look again, and count what they then do.
@@ -297,6 +345,13 @@ impl<C: Clock> Committer<C> {
         // Otherwise nobody waits for it.
         if landed || shown.news == shown.version {
             self.proposers.wake();
+        }
+    }
+
+    /// The same in parts where calls changed much: one part now, and the next ones with the next turns.
+    pub(super) fn publish_in_parts(&mut self) {
+        if self.publication.prepare_part(&mut self.engine) {
+            self.publish();
         }
     }
 

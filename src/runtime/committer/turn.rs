@@ -99,7 +99,7 @@ impl<C: Clock> Committer<C> {
             }
             fruitless = 0;
             if self.has_to_publish() {
-                self.publish();
+                self.publish_in_parts();
                 continue;
             }
             self.measures.recorder.hand_over();
@@ -145,12 +145,15 @@ impl<C: Clock> Committer<C> {
         if left {
             self.publication.note_left(went_on);
         }
+        let preparing = self.publication.is_preparing();
         // Without proposers nobody waits for it.
-        if (left && !self.proposers.is_empty()) || self.is_due() {
+        if preparing || (left && !self.proposers.is_empty()) {
+            self.publish_in_parts();
+        } else if self.is_due() {
             self.publish();
         }
         let unfinished = !self.unfinished.is_empty();
-        proposals || goes_on || unfinished || commands != CommandKinds::None
+        proposals || goes_on || unfinished || preparing || commands != CommandKinds::None
     }
 
     fn is_due(&mut self) -> bool {
@@ -245,6 +248,9 @@ impl<C: Clock> Committer<C> {
             command => command,
         };
         let look = command.is_look();
+        if !look && !command.is_call() {
+            self.publication.note_other_call();
+        }
         let schedules = self.heartbeats_schedule;
         let left = self.change(|engine| command.go_on(engine, schedules, budget));
         // Of a command with many items the last ones are the news: what proposers decide between two others
@@ -274,16 +280,18 @@ impl<C: Clock> Committer<C> {
     pub(in crate::runtime) fn visit(&mut self, is_awaited: &dyn Fn() -> bool) -> bool {
         let mut turns = 0;
         let goes_on = |committer: &Self, turns| {
-            let is_long = !committer.unfinished.is_empty();
+            let is_long = !committer.unfinished.is_empty() || committer.publication.is_preparing();
             !committer.shutdown.is_requested() && if is_long { is_awaited() } else { turns < VISIT }
         };
         while goes_on(self, turns) && self.turn() {
             self.idle.note_visit();
             turns += 1;
         }
-        let wanted = self.publication.is_wanted();
-        if wanted || self.has_landed() || self.idle.is_awaited() {
+        let awaited = self.has_landed() || self.idle.is_awaited();
+        if self.publication.is_wanted() {
             self.show();
+        } else if awaited && self.publication.is_behind() {
+            self.publish_in_parts();
         }
         self.deliver();
         self.measures.recorder.hand_over();
