@@ -157,11 +157,7 @@ impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
             publication,
             delivery,
             idle: Idle::new(parker.clone(), running.awake),
-            measures: Measures::new(
-                writer,
-                running.latencies.recorder(&mut collector),
-                running.latencies,
-            ),
+            measures: Measures::new(writer, running.latencies, &mut collector),
             shutdown: owner,
         };
         let inline =

@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, AskCall, Desk, NodeError, NodeName, NodeSpec, PartitionSpec,
-    ResourceVector, Sequential, StateView,
+    AppSpec, ApplicationId, Ask, AskCall, Desk, Mode, NodeError, NodeName, NodeSpec, PartitionSpec,
+    ResourceVector, Running, Sequential, StateView, Threaded,
 };
 use capsched::config;
-use capsched::queue::AppStage;
+use capsched::id::PartitionId;
+use capsched::queue::{AppStage, Queue};
+use capsched::time::SystemClock;
 
 use super::turns::{FETCHES, alone, beside_a_fetch, size};
 
@@ -161,4 +163,44 @@ fn a_caller_goes_on_with_long_calls_only_while_it_waits() {
     assert!(added.take().is_none());
     desk.visit(true);
     assert_eq!(added.take(), Some(Ok(())));
+}
+
+/// A running engine whose proposers decide on snapshots alone.
+fn running() -> Threaded {
+    let mode = Mode::Asynchronous { threads: 1 };
+    Threaded::take_over(engine(), mode, SystemClock::new(), Running::default()).unwrap()
+}
+
+/// The rows of all queues are copied in parts of several turns.
+#[test]
+fn a_snapshot_after_a_change_of_all_queues_shows_all_of_it() {
+    let engine = running();
+    for number in 1..4 {
+        engine.add_node(node(number)).unwrap();
+        engine.quiesce();
+        let (snapshot, state) = (engine.snapshot(), engine.state().unwrap());
+        assert_eq!(snapshot.nodes.len(), state.nodes.len());
+        let total = |row: &Queue| row.part(PartitionId::DEFAULT).guaranteed.get();
+        let shown: Vec<_> = snapshot.queues.iter().map(total).collect();
+        let expected = engine.inspect(move |ledger| {
+            let queues = ledger.state().queues.iter();
+            queues.map(total).collect::<Vec<_>>()
+        });
+        assert_eq!(shown, expected.unwrap());
+    }
+}
+
+/// Proposers see a snapshot though calls change all queues faster than their rows are copied.
+#[test]
+fn asks_are_served_though_nodes_change_all_the_time() {
+    let engine = running();
+    let ask = Ask::anywhere(size(), 1);
+    engine.ask(FETCHES, AskCall::asking(vec![ask])).unwrap();
+    let placed = (0..100_000).any(|number| {
+        let total = ResourceVector::of(&[65_536 + number % 2, 64]);
+        engine.resize_node(node(0).name, total).unwrap();
+        let reply = engine.ask(FETCHES, AskCall::default()).unwrap();
+        !reply.allocated.is_empty()
+    });
+    assert!(placed);
 }

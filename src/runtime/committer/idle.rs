@@ -167,9 +167,9 @@ impl<C: Clock> Committer<C> {
     }
 
     /// Answers those who wait for quiescence: when nothing is to be done, or nothing can be done
-    /// before somebody reads the events.
+    /// before somebody reads the events. A snapshot that is made ready comes first.
     pub(super) fn answer_quiet(&mut self) {
-        if !self.idle.is_awaited() {
+        if !self.idle.is_awaited() || self.publication.is_preparing() {
             return;
         }
         let shown = self.publication.snapshot();

@@ -40,7 +40,7 @@ use std::sync::Arc as StdArc;
 
 use crate::commit::{CommitOutcome, Conflict, Freed, Unsettled};
 use crate::id::Version;
-use crate::metrics::{CounterWriter, Recorder};
+use crate::metrics::{Collector, CounterWriter, Recorder};
 use crate::runtime::Sequential;
 use crate::runtime::handles::command::Command;
 use crate::runtime::proposer::batch::Batch;
@@ -97,12 +97,12 @@ pub(in crate::runtime) struct Measures {
 impl Measures {
     pub(in crate::runtime) fn new(
         outcomes: CounterWriter<CommitOutcome>,
-        recorder: Recorder,
         latencies: Latencies,
+        collector: &mut Collector,
     ) -> Self {
         Self {
             outcomes,
-            recorder,
+            recorder: latencies.recorder(collector),
             turns: latencies == Latencies::All,
         }
     }
