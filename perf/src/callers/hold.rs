@@ -24,8 +24,23 @@ pub(super) struct Held {
     pub(super) longest_ns: u64,
     /// Of fetches that fell due during a call.
     pub(super) latency: Histogram,
-    /// The longest turn of the committer, in processor time.
-    pub(super) longest_turn_ns: u64,
+    /// The turns of the committer, in processor time.
+    pub(super) turns: Histogram,
+}
+
+impl Held {
+    /// A turn so long that half as many took longer as there were calls: about the longest one of most calls. A
+    /// neighbour that takes the core makes single turns longer.
+    #[expect(
+        clippy::float_arithmetic,
+        reason = "a share of the turns, for the report"
+    )]
+    pub(super) fn long_turn_ns(&self) -> u64 {
+        let turns = self.turns.len();
+        let longer = (self.calls as u64 / 2).min(turns.saturating_sub(1));
+        self.turns
+            .quantile(1.0 - longer as f64 / turns.max(1) as f64)
+    }
 }
 
 /// Measures calls beside fetches.
@@ -38,7 +53,8 @@ pub(super) struct Holds {
     spans: Vec<(u64, u64)>,
     /// When fetches were due, and when they were answered.
     fetches: Vec<(u64, u64)>,
-    longest_turn_ns: u64,
+    /// Turns of the committer, in processor time.
+    turns: Histogram,
 }
 
 /// The calls of one engine while fetches go on.
@@ -72,7 +88,7 @@ impl Holds {
             seconds,
             spans: Vec::new(),
             fetches: Vec::new(),
-            longest_turn_ns: 0,
+            turns: Histogram::new(),
         }
     }
 
@@ -100,8 +116,7 @@ impl Holds {
             self.fetches.extend(fetched);
             made
         });
-        let turns = turns(engine).since(&before);
-        self.longest_turn_ns = self.longest_turn_ns.max(turns.quantile(1.0));
+        self.turns.merge(&turns(engine).since(&before));
         made
     }
 
@@ -129,7 +144,7 @@ impl Holds {
     pub(super) fn into_held(self) -> Held {
         let mut held = Held {
             calls: self.spans.len(),
-            longest_turn_ns: self.longest_turn_ns,
+            turns: self.turns,
             ..Held::default()
         };
         let mut fetches = self.fetches.into_iter().peekable();
@@ -186,6 +201,21 @@ fn wait_until(clock: &SystemClock, moment: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_long_turn_is_the_longest_of_most_calls() {
+        let mut held = Held {
+            calls: 10,
+            ..Held::default()
+        };
+        held.turns.record_n(1_000, 500);
+        assert_eq!(held.long_turn_ns(), 1_000);
+        held.turns.record_n(250_000, 8);
+        held.turns.record_n(9_000_000, 1);
+        let long = held.long_turn_ns();
+        assert!((249_000..251_000).contains(&long), "{long}");
+        assert_eq!(Held::default().long_turn_ns(), 0);
+    }
 
     #[test]
     fn fetches_count_that_fell_due_during_a_call() {

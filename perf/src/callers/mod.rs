@@ -4,8 +4,8 @@
 //! beforehand. Its latencies run from those moments, so that a call that holds it for long is charged to every fetch that
 //! fell due meanwhile. Only fetches that fell due during a call count.
 //!
-//! The longest turn of the committer is that of the engine alone: its processor time, in which it serves nobody else. A
-//! fetch waits for two turns at most, besides its own and the wait for a core.
+//! The committer serves nobody else within a turn. About the longest one of most calls is shown, in processor time. A fetch
+//! waits for two turns at most, besides its own and the wait for a core.
 //!
 //! The first scene has no other call, the second one another caller that fetches, and the third one a caller that
 //! computes. What they show is the machine and its neighbours.
@@ -79,8 +79,10 @@ struct Line {
     fetches_per_second: u64,
     /// Of fetches that fell due during a call.
     fetch_latency_ns: Percentiles,
-    /// The longest turn of the committer, in processor time.
-    longest_turn_ns: u64,
+    /// About the longest turn of most calls, in processor time.
+    long_turn_ns: u64,
+    /// Of all turns.
+    turn_ns: Percentiles,
 }
 
 /// Runs the command.
@@ -142,7 +144,8 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
         longest_call_ns: held.longest_ns,
         fetches_per_second: args.rate,
         fetch_latency_ns: Percentiles::of(&held.latency),
-        longest_turn_ns: held.longest_turn_ns,
+        long_turn_ns: held.long_turn_ns(),
+        turn_ns: Percentiles::of(&held.turns),
     };
     if args.record {
         results::append(&results::of_this_machine(), &line)?;
@@ -163,7 +166,7 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
         at(0.99),
         at(0.999),
         at(1.0),
-        us(held.longest_turn_ns)
+        us(line.long_turn_ns)
     );
     Ok(())
 }
