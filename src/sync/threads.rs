@@ -38,8 +38,9 @@ mod chosen {
     pub type ThreadBuilder = shuttle::thread::Builder;
     /// The handle of a started thread.
     pub type JoinHandle<T> = shuttle::thread::JoinHandle<T>;
-    use shuttle::sync::Arc;
-    use shuttle::sync::atomic::{AtomicBool, Ordering};
+    // Not shuttle's: whether a caller still waits decides nothing, and each look would be a place to switch threads.
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     pub use shuttle::sync::mpsc::TryRecvError;
     pub use shuttle::thread::ThreadId;

@@ -8,6 +8,7 @@ use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, Desk, Mode, NodeError, NodeName, NodeSpec, PartitionSpec,
     ResourceVector, Running, Sequential, StateView, Threaded,
 };
+use capsched::commit::Ledger;
 use capsched::config;
 use capsched::id::PartitionId;
 use capsched::queue::{AppStage, Queue};
@@ -203,4 +204,32 @@ fn asks_are_served_though_nodes_change_all_the_time() {
         !reply.allocated.is_empty()
     });
     assert!(placed);
+}
+
+/// A label that is removed between two parts stays removed: what is left sends no node back.
+#[test]
+fn a_label_that_goes_between_two_parts_takes_no_node_back() {
+    let (mut desk, mut whole) = (Desk::of(engine()), engine());
+    let labelled = NodeSpec {
+        partition: "gpu".to_owned(),
+        ..node(1)
+    };
+    let (mut added, mut removed) = (desk.add_node(labelled.clone()), desk.remove_label("gpu"));
+    desk.turn();
+    assert_eq!((added.take(), removed.take()), (None, Some(Ok(()))));
+    desk.turn();
+    assert_eq!(added.take(), Some(Ok(())));
+    whole.add_node(&labelled).unwrap();
+    whole.remove_label("gpu").unwrap();
+    let name = node(1).name;
+    let gone = alone(&mut desk, |desk| desk.remove_node(name.clone()));
+    assert_eq!(gone, whole.remove_node(&name));
+    assert_alike(&desk, &whole);
+    let totals = |ledger: &Ledger| {
+        let partitions = ledger.state().partitions.iter();
+        partitions
+            .map(|partition| partition.total)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(totals(desk.ledger()), totals(whole.ledger()));
 }

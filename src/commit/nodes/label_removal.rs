@@ -64,6 +64,8 @@ impl Ledger {
         removal: &mut LabelRemoval,
         budget: &mut usize,
     ) -> Option<Result<(), NodeError>> {
+        // A label that was sent to a node would come behind the one that it gets here.
+        self.recompute_on(&mut { usize::MAX });
         self.list_nodes(removal, budget);
         while *budget > 0
             && let Some(node) = removal.listed.pop_first()

@@ -260,8 +260,12 @@ impl Publication {
                 self.rest -= 1;
                 return false;
             }
-            // Without proposers nobody counts decisions.
-            let waits = !proposers.is_empty() && self.unpublished >= PUBLISH_AT_LAST;
+            // Without proposers these are turns, and only who asks waits.
+            let waits = if proposers.is_empty() {
+                self.unpublished >= PUBLISH && self.is_wanted()
+            } else {
+                self.unpublished >= PUBLISH_AT_LAST
+            };
             return (waits || rows >= ROWS_AT_ONCE) && self.copy_ahead(engine);
         }
         self.unpublished >= PUBLISH
@@ -276,25 +280,34 @@ impl Publication {
 
     /// The same for so many rows, besides those that were written again. Bounds are renewed before: they stand in rows.
     fn copy_rows(&mut self, engine: &mut Unsettled<Sequential>, rows: usize) -> bool {
-        if !engine.renew_bounds_on(&mut { ROWS_OF_PART }) {
-            return false;
-        }
+        let is_renewed = engine.renew_bounds_on(&mut { ROWS_OF_PART });
         let before = engine.rows_to_copy();
         let CopyingAhead { left, most } = self.copying.unwrap_or(CopyingAhead {
             left: before,
-            most: COPIES.saturating_mul(before),
+            most: COPIES.saturating_mul(before.max(ROWS_AT_ONCE)),
         });
+        if !is_renewed {
+            // They are renewed again where calls go on changing what they depend on.
+            return !self.go_on_copying(before, most.saturating_sub(ROWS_OF_PART));
+        }
         let again = before.saturating_sub(left).min(ROWS_AGAIN);
         let copied = before.min(rows + again);
         engine.copy_ahead(copied);
         let (left, most) = (engine.rows_to_copy(), most.saturating_sub(copied));
-        let few = left <= ROWS_AHEAD;
-        let goes_on = !few && most > 0;
-        if !few && !goes_on {
+        if left <= ROWS_AHEAD {
+            self.copying = None;
+            return true;
+        }
+        !self.go_on_copying(left, most)
+    }
+
+    /// Notes how many rows are left, and how many more are copied or renewed at most; whether any are.
+    fn go_on_copying(&mut self, left: usize, most: usize) -> bool {
+        self.copying = (most > 0).then_some(CopyingAhead { left, most });
+        if most == 0 {
             self.rest = REST;
         }
-        self.copying = goes_on.then_some(CopyingAhead { left, most });
-        !goes_on
+        most > 0
     }
 
     /// Publishes the state of a ledger. `served` are the decisions that the committer made by itself, and

@@ -281,9 +281,10 @@ impl<C: Clock> Committer<C> {
         let mut turns = 0;
         let goes_on = |committer: &Self, turns| {
             let is_long = !committer.unfinished.is_empty() || committer.publication.is_preparing();
-            !committer.shutdown.is_requested() && if is_long { is_awaited() } else { turns < VISIT }
+            if is_long { is_awaited() } else { turns < VISIT }
         };
-        while goes_on(self, turns) && self.turn() {
+        // In the first turn its own call is carried out.
+        while !self.shutdown.is_requested() && (turns == 0 || goes_on(self, turns)) && self.turn() {
             self.idle.note_visit();
             turns += 1;
         }

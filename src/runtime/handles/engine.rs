@@ -442,7 +442,9 @@ impl Threaded {
     /// the committer takes before it publishes: 512 beside several proposers, else 8,192, or up to
     /// 131,072 where they touch thousands of rows; none once there is nothing to do. Calls that the
     /// committer serves by itself are shown once they have touched 4,096 rows or come to 131,072
-    /// decisions, and in global mode before a sort of the nodes that finds nothing newer than the last.
+    /// decisions, and in global mode before a sort of the nodes that finds nothing newer than the last; in
+    /// heartbeat mode after 8,192 turns, if somebody asked. Where calls write the same rows again and again,
+    /// it may take 8,192 turns more.
     /// After [`Self::quiesce`] it shows everything that was answered before.
     #[must_use]
     pub fn snapshot(&self) -> StdArc<Snapshot> {
