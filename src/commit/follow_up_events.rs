@@ -67,12 +67,12 @@ impl Ledger {
 
     /// Whether the present call goes on in parts, or not any more: then it leaves to [`Self::recompute_on`] what only has
     /// all queues computed anew.
-    pub fn set_in_parts(&mut self, in_parts: bool) {
+    pub(crate) fn set_in_parts(&mut self, in_parts: bool) {
         self.outbox.set_in_parts(in_parts);
     }
 
     /// Goes on with what a call left, once for each time that the budget has all queues; whether nothing is left.
-    pub fn recompute_on(&mut self, budget: &mut usize) -> bool {
+    pub(crate) fn recompute_on(&mut self, budget: &mut usize) -> bool {
         while *budget > 0 && !self.outbox.is_drained() {
             self.carry_out_next();
             self.drain_follow_ups();
@@ -82,7 +82,7 @@ impl Ledger {
     }
 
     /// Takes a look at all queues off a budget.
-    pub fn take_recomputing_off(&self, budget: &mut usize) {
+    pub(crate) fn take_recomputing_off(&self, budget: &mut usize) {
         *budget = budget.saturating_sub(self.state.queues.len());
     }
 

@@ -227,7 +227,7 @@ impl Ledger {
     }
 
     /// Renews bounds of user limits ahead of a publication, of as many queues as the budget has; whether none is left.
-    pub fn renew_bounds_on(&mut self, budget: &mut usize) -> bool {
+    pub(crate) fn renew_bounds_on(&mut self, budget: &mut usize) -> bool {
         self.bounds.go_on(&mut self.state, budget)
     }
 

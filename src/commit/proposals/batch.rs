@@ -193,7 +193,7 @@ impl<T: LedgerOwner> Unsettled<T> {
     }
 
     /// As [`Ledger::renew_bounds_on`].
-    pub fn renew_bounds_on(&mut self, budget: &mut usize) -> bool {
+    pub(crate) fn renew_bounds_on(&mut self, budget: &mut usize) -> bool {
         self.owner.ledger_mut().renew_bounds_on(budget)
     }
 

@@ -438,14 +438,13 @@ impl Threaded {
 
     /// The latest snapshot. While the committer is idle it shows everything that was answered, and is
     /// made now if need be: that costs some 0.3 us for each row that was written. Otherwise it
-    /// shows every change of an outsider soon after its answer (of all queues, some milliseconds), and lags behind by as many decisions as
-    /// the committer takes before it publishes: 512 beside several proposers, else 8,192, or up to
-    /// 131,072 where they touch thousands of rows; none once there is nothing to do. Calls that the
-    /// committer serves by itself are shown once they have touched 4,096 rows or come to 131,072
-    /// decisions, and in global mode before a sort of the nodes that finds nothing newer than the last; in
-    /// heartbeat mode after 8,192 turns, if somebody asked. Where calls write the same rows again and again,
-    /// it may take 8,192 turns more.
-    /// After [`Self::quiesce`] it shows everything that was answered before.
+    /// shows every change of an outsider soon after its answer, some milliseconds after one of all queues.
+    /// It lags behind by as many decisions as the committer takes before it publishes: 512 beside several
+    /// proposers, else 8,192, or up to 131,072 where they touch thousands of rows; none once there is
+    /// nothing to do. Calls that the committer serves by itself are shown once they have touched 4,096 rows
+    /// or come to 131,072 decisions. In global mode they are shown before a sort of the nodes that finds
+    /// nothing newer than the last, and in heartbeat mode after 8,192 turns, if somebody asked. Where calls
+    /// write the same rows again and again, it may take 8,192 turns more. After [`Self::quiesce`] it shows everything that was answered before.
     #[must_use]
     pub fn snapshot(&self) -> StdArc<Snapshot> {
         self.commands.show();
