@@ -72,7 +72,7 @@ impl Rebuild {
     /// Cost: a look at every application, node, container and outstanding ask.
     #[must_use]
     pub fn of(ledger: &Ledger) -> Self {
-        Self::read(ledger.state(), &LedgerFacts::of(ledger, 0))
+        Self::read(ledger.state(), &LedgerFacts::of(ledger))
     }
 
     /// What builds a state anew, with what was copied of its ledger at the same moment.

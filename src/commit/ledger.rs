@@ -271,17 +271,17 @@ impl Ledger {
         self.registry.node(name)
     }
 
-    /// The name of a host, a rack, or `*`.
-    ///
-    /// Cost: a look at every name.
+    /// The name of a host, a rack, or `*`; empty where nothing has the id.
     #[must_use]
     pub fn place_name(&self, place: NameId) -> &str {
-        self.registry.place_name(place)
+        let name = self.registry.place_names().get(place.index());
+        name.map_or("", |name| name)
     }
 
-    /// The names of all hosts and racks that were named.
-    pub fn places(&self) -> impl Iterator<Item = (NameId, Arc<str>)> {
-        self.registry.places()
+    /// The names of all hosts and racks that were ever named, by id. Names come at the end, and none goes.
+    #[must_use]
+    pub fn place_names(&self) -> &[Arc<str>] {
+        self.registry.place_names()
     }
 
     /// Registered nodes in no order, with their positions in the order of registrations.

@@ -79,6 +79,7 @@ pub use containers::placed_copy::{PlacedCopy, SeenContainer};
 pub use containers::preempt::{
     PreemptionProgress, PreemptionReason, PreemptionRound, Verdict, VerdictKind, Verdicts,
 };
+pub use containers::running_copy::{LiveContainer, RunningCopy};
 pub use containers::slot::ContainerSlot;
 pub use event::{
     AppEnd, AuxiliaryContainer, Ending, Event, GangEvent, GangStep, OpportunisticEvent,

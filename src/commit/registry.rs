@@ -14,6 +14,8 @@ use crate::id::{
 pub(crate) struct Registry {
     /// Hosts, racks and `*`.
     places: Map<Arc<str>, NameId>,
+    /// The same by id. None is ever forgotten.
+    place_names: Vec<Arc<str>>,
     partitions: BTreeMap<Arc<str>, PartitionId>,
     /// Queues by full path.
     queues: BTreeMap<QueuePath, QueueSlot>,
@@ -26,10 +28,10 @@ pub(crate) struct Registry {
 impl Registry {
     /// Nothing but the name of all places.
     pub(super) fn new() -> Self {
-        let mut places = Map::default();
-        places.insert("*".into(), NameId::ANY);
+        let any: Arc<str> = "*".into();
         Self {
-            places,
+            places: Map::from_iter([(Arc::clone(&any), NameId::ANY)]),
+            place_names: vec![any],
             partitions: BTreeMap::new(),
             queues: BTreeMap::new(),
             apps: Map::default(),
@@ -47,24 +49,15 @@ impl Registry {
         if let Some(&id) = self.places.get(name) {
             return id;
         }
-        let id = NameId::at(self.places.len());
-        self.places.insert(name.into(), id);
+        let (id, name): (_, Arc<str>) = (NameId::at(self.place_names.len()), name.into());
+        self.place_names.push(Arc::clone(&name));
+        self.places.insert(name, id);
         id
     }
 
-    /// The name of a host or rack.
-    ///
-    /// Cost: a look at every name.
-    pub(super) fn place_name(&self, place: NameId) -> &str {
-        let mut names = self.places.iter();
-        let found = names.find(|(_, known)| **known == place);
-        found.map_or("", |(name, _)| name)
-    }
-
-    /// The names of all places.
-    pub(super) fn places(&self) -> impl Iterator<Item = (NameId, Arc<str>)> {
-        let places = self.places.iter();
-        places.map(|(name, &id)| (id, Arc::clone(name)))
+    /// The names of all places, by id.
+    pub(super) fn place_names(&self) -> &[Arc<str>] {
+        &self.place_names
     }
 
     /// The slots of registered nodes, in no order.

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use capsched::api::{
     AppSpec, ApplicationId, Ask, AskCall, ContainerId, Desk, GangAsk, Latencies, Mode, NodeName,
-    NodeReport, NodeSpec, PartitionSpec, PreemptionSettings, Rescheduler, ResourceVector,
-    Sequential, Threaded, TreeSettings,
+    NodeReport, NodeSpec, OpportunisticSettings, PartitionSpec, PreemptionSettings, Rescheduler,
+    ResourceVector, Sequential, Threaded, TreeSettings,
 };
-use capsched::commit::{InPasses, PlacedCopy, SeenContainer, Verdict};
+use capsched::commit::{
+    Container, ContainerState, InPasses, LiveContainer, PlacedCopy, RunningCopy, SeenContainer,
+    Verdict,
+};
 use capsched::id::{NodeSlot, Set};
 use capsched::queue::{ConfiguredState, ContainerChange, ContainerUpdate};
 use capsched::rescheduler::{IntraQueueSettings, QueuePrioritySettings};
@@ -53,7 +56,9 @@ fn tree(share: &str, rest: &str) -> TreeSettings {
     ];
     let label = label.iter().flatten().map(|(key, value)| (&**key, *value));
     let monitor = [("yarn.resourcemanager.scheduler.monitor.enable", "true")];
-    settings_at(monitor, own.into_iter().chain(label))
+    let mut settings = settings_at(monitor, own.into_iter().chain(label));
+    settings.scheduler.opportunistic = Some(OpportunisticSettings::default());
+    settings
 }
 
 /// Rounds that use every selector, of as much as there is.
@@ -196,10 +201,11 @@ impl World {
                 );
             }
             Step::Resize(of, container, units) => {
-                let change = if units > 4 {
-                    ContainerChange::Increase(size(units))
-                } else {
-                    ContainerChange::Decrease(size(units))
+                let change = match units {
+                    ..3 => ContainerChange::Decrease(size(units)),
+                    3 => ContainerChange::Demote,
+                    4 => ContainerChange::Promote,
+                    _ => ContainerChange::Increase(size(units)),
                 };
                 let update = ContainerUpdate {
                     container,
@@ -292,6 +298,32 @@ impl World {
         }
         verdicts
     }
+
+    /// A copy that is finished shows every live container of every application once, as it is now.
+    fn compare_running(&self, copy: &RunningCopy) {
+        let ledger = self.desk.ledger();
+        let in_one_piece = InPasses::<RunningCopy>::in_one_piece(ledger);
+        let rows = |copy: &RunningCopy| -> Vec<(NodeSlot, Vec<LiveContainer>)> {
+            let nodes = copy.by_node();
+            nodes.map(|(node, live)| (node, live.to_vec())).collect()
+        };
+        assert_eq!(rows(copy), rows(&in_one_piece));
+        assert_eq!(copy.place_names(), ledger.place_names());
+        assert_eq!(copy.whole_gangs(), ledger.whole_gangs().count());
+
+        let copied = copy.by_node().flat_map(|(_, live)| live);
+        let copied = copied.map(|live| (live.running.id, live.launched, live.borrowed));
+        let mut copied: Vec<_> = copied.collect();
+        copied.sort_unstable();
+        let apps = ledger.apps_by_id().into_iter();
+        let live = apps.flat_map(|(_, app)| ledger.live_containers(app));
+        let live = live.filter(|of| !of.is_auxiliary());
+        let launched = |of: &Container| of.state == ContainerState::Running;
+        let live = live.map(|of| (of.id, launched(of), of.borrowed));
+        let mut live: Vec<_> = live.collect();
+        live.sort_unstable();
+        assert_eq!(copied, live);
+    }
 }
 
 proptest! {
@@ -310,18 +342,21 @@ proptest! {
     ) {
         let mut world = World::of(engine(tree("40", "40")));
         before.iter().for_each(|step| world.step(step));
-        let mut copy = InPasses::<PlacedCopy>::default();
+        let (mut copy, mut running) = (InPasses::<PlacedCopy>::default(), InPasses::<RunningCopy>::default());
         for (most, steps) in &parts {
             copy.go_on(world.desk.ledger(), *most);
+            running.go_on(world.desk.ledger(), *most);
             steps.iter().for_each(|step| world.step(step));
         }
         let verdicts = world.compare(copy.finish(world.desk.ledger()));
+        world.compare_running(running.finish(world.desk.ledger()));
         // A copy may be finished again later, and verdicts are carried out whatever changes before.
         after.iter().for_each(|step| world.step(step));
         world.compare(copy.finish(world.desk.ledger()));
         let verdicts = capsched::commit::Verdicts { verdicts, ..Default::default() };
         drop(alone(&mut world.desk, |desk| desk.preempt(verdicts)));
         world.compare(copy.finish(world.desk.ledger()));
+        world.compare_running(running.finish(world.desk.ledger()));
     }
 }
 

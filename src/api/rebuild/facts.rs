@@ -1,32 +1,26 @@
-//! What a state does not show and a ledger alone knows, copied while the ledger stands still.
+//! What a state does not show and a ledger alone knows, as of the same moment.
 
-use std::sync::Arc;
-
-use crate::commit::{ContainerState, Ledger, WaitingGang};
-use crate::id::{AppSlot, NameId, NodeSlot};
-use crate::queue::RunningContainer;
-
-/// A container that runs, with its application and its node.
-pub(super) type Placed = (AppSlot, NodeSlot, RunningContainer);
+use crate::commit::{InPasses, Ledger, RunningCopy, WaitingGang};
+use crate::id::NodeSlot;
 
 /// What is copied of a ledger.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct LedgerFacts {
+    /// What nodes run, and the names of hosts and racks.
+    pub(super) running: RunningCopy,
+    /// What is found in one piece.
+    pub(super) rest: RestOfFacts,
+}
+
+/// What a look at the ledger finds besides containers and names.
+#[derive(Clone, Debug)]
+pub(super) struct RestOfFacts {
     pub(super) now_ms: u64,
-    /// By the slots of their applications.
-    pub(super) containers: Vec<Placed>,
-    /// Containers that are placed and not launched.
-    pub(super) not_launched: usize,
-    /// Containers on capacity of another partition.
-    pub(super) borrowed: usize,
-    /// Names of hosts and racks.
-    pub(super) places: Vec<(NameId, Arc<str>)>,
     /// Nodes with their positions in the order of registrations.
     pub(super) registered: Vec<(u64, NodeSlot)>,
     pub(super) gangs: Vec<WaitingGang>,
     /// Nodes that waiting gangs hold.
     pub(super) held_nodes: usize,
-    pub(super) placed_gangs: usize,
     pub(super) constraints: usize,
     pub(super) lifetimes: usize,
     /// Opportunistic containers without a node.
@@ -34,46 +28,32 @@ pub(super) struct LedgerFacts {
 }
 
 impl LedgerFacts {
-    /// Looks at a ledger, with room for about so many containers.
+    /// Looks at a ledger in one piece.
     ///
-    /// Cost: a copy of each container; a look at each application, node and name of a place.
-    pub(super) fn of(ledger: &Ledger, containers: usize) -> Self {
+    /// Cost: a copy of each container; a look at each node and name of a place.
+    pub(super) fn of(ledger: &Ledger) -> Self {
+        Self {
+            running: InPasses::in_one_piece(ledger),
+            rest: RestOfFacts::of(ledger),
+        }
+    }
+}
+
+impl RestOfFacts {
+    /// Looks at a ledger.
+    ///
+    /// Cost: a look at each node, and at each application that has gangs, constraints or opportunistic asks.
+    pub(super) fn of(ledger: &Ledger) -> Self {
         let gangs = ledger.waiting_gangs();
         let held = gangs.iter().map(|gang| ledger.nodes_held_for(gang).count());
-        let mut facts = Self {
+        Self {
             now_ms: ledger.now_ms(),
-            containers: Vec::with_capacity(containers),
-            places: ledger.places().collect(),
             registered: ledger.registrations().collect(),
             held_nodes: held.sum(),
             gangs: gangs.to_vec(),
-            placed_gangs: ledger.whole_gangs().count(),
             constraints: ledger.registered_constraints(),
             lifetimes: ledger.lifetimes(),
-            ..Self::default()
-        };
-        let apps = &ledger.state().apps;
-        for app in (0..apps.len()).map(AppSlot::at) {
-            if !apps[app].stage.is_over() {
-                facts.copy(ledger, app);
-                facts.opportunistic += ledger.opportunistic_waiting(apps[app].id);
-            }
+            opportunistic: ledger.opportunistic_waiting_in_all(),
         }
-        facts
-    }
-
-    /// Copies the containers of an application.
-    fn copy(&mut self, ledger: &Ledger, app: AppSlot) {
-        for of in ledger.live_containers(app) {
-            let known = matches!(
-                of.state,
-                ContainerState::Allocated | ContainerState::Acquired
-            );
-            self.not_launched += usize::from(known && !of.is_auxiliary());
-            self.borrowed += usize::from(of.borrowed);
-        }
-        let running = ledger.running_of(app);
-        self.containers
-            .extend(running.map(|(node, running)| (app, node, running)));
     }
 }

@@ -21,9 +21,9 @@ pub(super) struct LeftOut {
     /// Neighbours in the order of recovery of which the first started later.
     pub(super) overtaken: usize,
     /// Containers that are placed and not launched.
-    not_launched: usize,
+    pub(super) not_launched: usize,
     /// Containers on capacity of another partition.
-    borrowed: usize,
+    pub(super) borrowed: usize,
     reservations: usize,
     /// Keys with counters of opportunities.
     counters: usize,
@@ -46,13 +46,11 @@ impl LeftOut {
     /// What is seen without a look at applications and nodes.
     pub(super) fn of(state: &State, facts: &LedgerFacts) -> Self {
         Self {
-            not_launched: facts.not_launched,
-            borrowed: facts.borrowed,
-            opportunistic: whole(facts.opportunistic),
-            held_nodes: facts.held_nodes,
-            gangs: facts.placed_gangs,
-            constraints: facts.constraints,
-            lifetimes: facts.lifetimes,
+            opportunistic: whole(facts.rest.opportunistic),
+            held_nodes: facts.rest.held_nodes,
+            gangs: facts.running.whole_gangs(),
+            constraints: facts.rest.constraints,
+            lifetimes: facts.rest.lifetimes,
             empty_queues: empty_queues(state),
             ..Self::default()
         }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::facts::{LedgerFacts, Placed};
+use super::facts::LedgerFacts;
 use super::left_out::LeftOut;
 use super::{RebuiltApp, RebuiltEntry};
-use crate::commit::WaitingGang;
+use crate::commit::{LiveContainer, WaitingGang};
 use crate::id::{AppSlot, ApplicationId, Map, NameId, NodeSlot, PartitionId, SchedulerKey};
 use crate::queue::{
     App, AppSpec, AppStage, Ask, AskCall, ConstrainedAsk, GangAsk, KeyAsks, NodeSpec,
@@ -22,8 +22,6 @@ pub(super) struct RowReader<'a> {
     apps: Vec<(AppSlot, ApplicationId)>,
     /// What runs, by node.
     running: BTreeMap<NodeSlot, Vec<RunningContainer>>,
-    /// Names of hosts and racks.
-    places: Map<NameId, &'a str>,
     /// The moment from which times count.
     since_ms: u64,
     left_out: LeftOut,
@@ -41,14 +39,12 @@ impl<'a> RowReader<'a> {
         };
         let mut left_out = LeftOut::of(state, facts);
         left_out.renumbered = if distinct { 0 } else { known.len() };
-        let places = facts.places.iter();
         let mut reader = Self {
             state,
             facts,
             apps: (1..).zip(&known).map(number).collect(),
             running: BTreeMap::new(),
-            places: places.map(|(id, name)| (*id, &**name)).collect(),
-            since_ms: facts.now_ms,
+            since_ms: facts.rest.now_ms,
             left_out,
         };
         reader.find_running();
@@ -57,7 +53,7 @@ impl<'a> RowReader<'a> {
 
     /// The present time, as times count here.
     pub(super) fn now_ms(&self) -> u64 {
-        self.facts.now_ms.saturating_sub(self.since_ms)
+        self.facts.rest.now_ms.saturating_sub(self.since_ms)
     }
 
     /// What was counted.
@@ -69,18 +65,13 @@ impl<'a> RowReader<'a> {
         let apps = self.apps.iter().enumerate();
         let orders: Map<AppSlot, (usize, ApplicationId)> =
             apps.map(|(at, &(slot, id))| (slot, (at, id))).collect();
-        let order = |app: AppSlot| orders.get(&app).copied();
-        let mut containers: Vec<&Placed> = self.facts.containers.iter().collect();
-        containers.sort_by_key(|&&(app, ..)| order(app));
-        for (app, node, running) in containers {
-            let mut running = running.clone();
-            self.since_ms = self.since_ms.min(running.created_ms);
-            if let Some((_, id)) = order(*app) {
-                running.id.app = id;
+        for (node, live) in self.facts.running.by_node() {
+            let running = self.running_with_new_ids(live, &orders);
+            if !running.is_empty() {
+                self.running.insert(node, running);
             }
-            self.running.entry(*node).or_default().push(running);
         }
-        let gangs = self.facts.gangs.iter();
+        let gangs = self.facts.rest.gangs.iter();
         let asked = gangs.map(|gang| gang.asked_ms).min();
         self.since_ms = self.since_ms.min(asked.unwrap_or(u64::MAX));
         for running in self.running.values_mut().flatten() {
@@ -88,9 +79,32 @@ impl<'a> RowReader<'a> {
         }
     }
 
+    /// Containers of a node whose applications did not end, with the ids that these get, in the order of the old ids.
+    fn running_with_new_ids(
+        &mut self,
+        live: &[LiveContainer],
+        orders: &Map<AppSlot, (usize, ApplicationId)>,
+    ) -> Vec<RunningContainer> {
+        let ordered = live.iter().filter_map(|live| {
+            let (order, id) = orders.get(&live.app).copied()?;
+            Some((order, id, live))
+        });
+        let mut ordered: Vec<_> = ordered.collect();
+        ordered.sort_unstable_by_key(|(order, _, live)| (*order, live.running.id.number));
+        let read = |(_, id, live): (usize, ApplicationId, &LiveContainer)| {
+            let mut running = live.running.clone();
+            self.since_ms = self.since_ms.min(running.created_ms);
+            self.left_out.not_launched += usize::from(!live.launched);
+            self.left_out.borrowed += usize::from(live.borrowed);
+            running.id.app = id;
+            running
+        };
+        ordered.into_iter().map(read).collect()
+    }
+
     /// Nodes in the order of their registration, with what they run.
     pub(super) fn nodes(&mut self) -> Vec<(NodeSpec, Vec<RunningContainer>)> {
-        let mut registered = self.facts.registered.clone();
+        let mut registered = self.facts.rest.registered.clone();
         registered.sort_unstable();
         let mut nodes = Vec::new();
         for (_, slot) in registered {
@@ -188,7 +202,7 @@ impl<'a> RowReader<'a> {
 
     /// The gangs of an application that wait, with the time that they have left.
     fn gangs(&self, app: ApplicationId) -> Vec<GangAsk> {
-        let gangs = self.facts.gangs.iter();
+        let gangs = self.facts.rest.gangs.iter();
         let gangs = gangs.filter(|gang| gang.app == app);
         let ask = |gang: &WaitingGang| GangAsk {
             priority: gang.key.priority,
@@ -196,7 +210,10 @@ impl<'a> RowReader<'a> {
             size: gang.size,
             minimum: gang.minimum,
             elastic: gang.elastic,
-            within_ms: gang.deadline_ms.saturating_sub(self.facts.now_ms).max(1),
+            within_ms: gang
+                .deadline_ms
+                .saturating_sub(self.facts.rest.now_ms)
+                .max(1),
             close: gang.close.clone(),
             partition: Some(self.label(gang.partition)),
         };
@@ -208,8 +225,8 @@ impl<'a> RowReader<'a> {
     }
 
     fn place(&self, place: NameId) -> String {
-        let name = self.places.get(&place).copied();
-        name.unwrap_or_default().to_owned()
+        let name = self.facts.running.place_names().get(place.index());
+        name.map_or_else(String::new, |name| name.to_string())
     }
 }
 

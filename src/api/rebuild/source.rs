@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::Rebuild;
-use super::facts::LedgerFacts;
-use crate::commit::Ledger;
+use super::facts::{LedgerFacts, RestOfFacts};
 use crate::runtime::{CallError, Threaded};
 use crate::snapshot::{Snapshot, State};
+
+/// Containers that are copied between two commands of others.
+const PART: usize = 1024;
 
 /// The state of a running engine at one moment. A [`Rebuild`] is read from it while the engine goes on.
 ///
@@ -41,21 +43,20 @@ impl RebuildSource {
 impl Threaded {
     /// The state at one moment, from which a [`Rebuild`] is read.
     ///
-    /// Cost: others wait for a few thousand rows at a time, and once for a copy of every container and a look at every
-    /// application, node and name of a place.
+    /// Cost: others wait for the copy of a thousand containers and the rest of one node at a time, and once for a look at
+    /// every node and a copy of what changed in between.
     ///
     /// # Errors
     ///
     /// Once the engine has shut down, and from inside a closure that looks at the ledger.
     pub fn rebuild_source(&self) -> Result<RebuildSource, CallError> {
-        let containers = self.inspect(|ledger| {
-            let nodes = ledger.state().nodes.iter();
-            nodes.map(|node| node.containers as usize).sum::<usize>()
-        })?;
-        // Containers come until the look.
-        let room = containers + containers / 8;
-        let look = move |ledger: &Ledger| LedgerFacts::of(ledger, room);
-        let (facts, snapshot) = self.inspect_with_snapshot(look)?;
-        Ok(RebuildSource { facts, snapshot })
+        let look = self.copy_in_passes(PART, RestOfFacts::of)?;
+        Ok(RebuildSource {
+            facts: LedgerFacts {
+                running: look.copy,
+                rest: look.found,
+            },
+            snapshot: look.snapshot,
+        })
     }
 }

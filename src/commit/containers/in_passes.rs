@@ -62,6 +62,14 @@ impl<C: CopiedRows> InPasses<C> {
         true
     }
 
+    /// A copy in one piece.
+    ///
+    /// Cost: a copy of each container.
+    #[must_use]
+    pub fn in_one_piece(ledger: &Ledger) -> C {
+        std::mem::take(Self::default().finish(ledger))
+    }
+
     /// Makes a whole pass, so that everything is as of now.
     ///
     /// Cost: a look at each row, and a copy of what changed since the pass before.

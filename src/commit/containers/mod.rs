@@ -32,6 +32,7 @@ mod on_nodes;
 pub(super) mod placed_copy;
 pub(super) mod preempt;
 mod reservations;
+pub(super) mod running_copy;
 pub(super) mod slab;
 pub(super) mod slot;
 pub(super) mod store;

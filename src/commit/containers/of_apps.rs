@@ -68,6 +68,18 @@ impl Containers {
         self.set_due(slot, true, to_stop);
     }
 
+    /// A container's node reports that it was launched.
+    pub(in crate::commit) fn launch(&mut self, slot: ContainerSlot) {
+        let container = self.get_mut(slot);
+        container.launched = true;
+        if container.state == ContainerState::Acquired {
+            container.state = ContainerState::Running;
+        }
+        let to_stop = container.to_stop;
+        self.set_due(slot, false, to_stop);
+        self.note_rewritten(slot);
+    }
+
     /// Containers that an application has not fetched, by key and size, the oldest first.
     pub(in crate::commit) fn unfetched_by_kind(
         &self,

@@ -2,13 +2,12 @@
 //!
 //! Tests: `tests/runtime/preemption_turns.rs`.
 
-use std::sync::Arc;
-
 use super::container::{Container, ContainerState};
 use super::in_passes::CopiedRows;
+use crate::commit::gangs::members::PlacedGangs;
 use crate::commit::ledger::Ledger;
 use crate::fast_path::{PlantedFlaw, is_planted};
-use crate::id::{AppSlot, ContainerId, Map, NodeSlot, PartitionId, SchedulerKey, Set};
+use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey, Set};
 use crate::resource::PackedVector;
 
 /// What a round of preemption reads of a container or reservation.
@@ -71,7 +70,7 @@ pub struct PlacedCopy {
     of: Vec<CopiedNode>,
     /// Position of each node in the order of registrations.
     positions: Vec<u64>,
-    gangs: Vec<Arc<Vec<ContainerId>>>,
+    gangs: PlacedGangs,
     now_ms: u64,
 }
 
@@ -105,21 +104,10 @@ impl PlacedCopy {
     /// Cost: where there are gangs, a look at each container.
     #[must_use]
     pub fn whole_gang_members(&self) -> Set<ContainerId> {
-        // Must equal `Ledger::whole_gangs`.
-        let members = self.gangs.iter().flat_map(|members| members.iter());
-        let mut lives: Map<ContainerId, bool> = members.map(|&id| (id, false)).collect();
-        if lives.is_empty() {
-            return Set::default();
-        }
         let placed = self.of.iter().flat_map(|of| &of.placed);
-        for container in placed.filter(|container| !container.done) {
-            if let Some(lives) = lives.get_mut(&container.id) {
-                *lives = true;
-            }
-        }
-        let is_whole = |members: &&Arc<Vec<ContainerId>>| members.iter().all(|id| lives[id]);
-        let whole = self.gangs.iter().filter(is_whole);
-        whole.flat_map(|members| members.iter().copied()).collect()
+        let live = placed.filter(|container| !container.done);
+        let whole = self.gangs.whole(live.map(|container| container.id));
+        whole.flatten().copied().collect()
     }
 }
 

@@ -73,7 +73,7 @@ struct OfApp {
 struct OfNode {
     /// Those whose space is taken.
     placed: Vec<ContainerSlot>,
-    /// How often something changed that a [`SeenContainer`](super::placed_copy::SeenContainer) shows.
+    /// How often something changed that copies of the node show.
     changes: u32,
     /// The one that waits.
     reserved: Option<ContainerSlot>,

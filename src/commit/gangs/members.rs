@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Gangs;
 use super::placed::PlacedGang;
 use crate::commit::ledger::Ledger;
-use crate::id::ContainerId;
+use crate::id::{ContainerId, Map};
 
 impl Ledger {
     /// The live containers of each placed gang, of gangs that have all of them: what is to be preempted together or
@@ -19,11 +19,36 @@ impl Ledger {
     }
 }
 
+/// The members of the minimum of each placed gang, of those as well that lost some.
+#[derive(Clone, Debug, Default)]
+pub(in crate::commit) struct PlacedGangs(Vec<Arc<Vec<ContainerId>>>);
+
+impl PlacedGangs {
+    /// The members of the gangs that have all of them, as [`Ledger::whole_gangs`] lists them. `live`: all containers.
+    ///
+    /// Cost: where there are gangs, a look at each container.
+    pub(in crate::commit) fn whole(
+        &self,
+        live: impl Iterator<Item = ContainerId>,
+    ) -> impl Iterator<Item = &[ContainerId]> {
+        // Must equal `Ledger::whole_gangs`.
+        let members = self.0.iter().flat_map(|members| members.iter());
+        let mut lives: Map<ContainerId, bool> = members.map(|&id| (id, false)).collect();
+        if !lives.is_empty() {
+            for id in live {
+                lives.entry(id).and_modify(|lives| *lives = true);
+            }
+        }
+        let gangs = self.0.iter().map(|members| members.as_slice());
+        gangs.filter(move |members| members.iter().all(|id| lives[id]))
+    }
+}
+
 impl Gangs {
-    /// The members of the minimum of each placed gang, of those as well that lost some.
-    pub(in crate::commit) fn all_members(&self) -> Vec<Arc<Vec<ContainerId>>> {
+    /// The members of all placed gangs.
+    pub(in crate::commit) fn all_members(&self) -> PlacedGangs {
         let gangs = self.placed.iter();
-        gangs.map(|gang| Arc::clone(&gang.members)).collect()
+        PlacedGangs(gangs.map(|gang| Arc::clone(&gang.members)).collect())
     }
 
     /// Notes a gang that was placed. Once there are twice as many as were whole, those that are not are forgotten.

@@ -44,7 +44,7 @@ mod ask;
 mod hold;
 mod holding;
 mod limits;
-mod members;
+pub(super) mod members;
 pub(super) mod nodes;
 mod place;
 mod placed;

@@ -60,29 +60,6 @@ impl Ledger {
         Ok(result)
     }
 
-    /// The containers of an application that run, by number, as their nodes would report them to a scheduler that
-    /// starts anew. Changes under way and reservations are not among them.
-    pub fn running_of(
-        &self,
-        app: AppSlot,
-    ) -> impl Iterator<Item = (NodeSlot, RunningContainer)> + '_ {
-        let live = self.containers.live_of(app);
-        let live = live.filter(|&slot| !self.container(slot).is_auxiliary());
-        live.map(|slot| {
-            let (of, changed) = (self.container(slot), self.containers.changed(slot));
-            let running = RunningContainer {
-                id: of.id,
-                size: self.containers.full_size(slot),
-                priority: of.key.priority,
-                request_id: of.key.request_id,
-                created_ms: of.created_ms,
-                version: changed.version,
-                opportunistic: changed.opportunistic.is_some(),
-            };
-            (of.node, running)
-        })
-    }
-
     /// Takes over an application that was accepted before, with the number of its attempt and that of its master's
     /// container, if the master runs. Limits and stopped queues do not refuse it; a stopped queue drains.
     ///

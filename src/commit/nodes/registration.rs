@@ -7,7 +7,7 @@ use super::known_labels::{check_total, known_label, registered};
 use super::node_error::NodeError;
 use super::overcommit::kill_overcommitted;
 use crate::cluster::{AttributeMapping, Attributes, Node, NodeState, map_attributes};
-use crate::commit::containers::container::{Container, ContainerState};
+use crate::commit::containers::container::Container;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
@@ -306,13 +306,7 @@ impl Ledger {
             ..HeartbeatReply::default()
         };
         for container in launched {
-            let to_stop = self.container(container).to_stop;
-            self.containers.set_due(container, false, to_stop);
-            let row = self.containers.get_mut(container);
-            row.launched = true;
-            if row.state == ContainerState::Acquired {
-                row.state = ContainerState::Running;
-            }
+            self.containers.launch(container);
         }
         for container in exited {
             let to_launch = self.container(container).to_launch;

@@ -86,6 +86,14 @@ impl Ledger {
         waiting.map_or(0, WaitingAsks::containers)
     }
 
+    /// The same of all applications.
+    ///
+    /// Cost: a look at each key of the applications that wait for such containers.
+    #[must_use]
+    pub fn opportunistic_waiting_in_all(&self) -> u64 {
+        self.node_rooms().waiting_in_all()
+    }
+
     /// Opportunistic containers that wait: of one application, or of all.
     ///
     /// Cost: a look at every node for each application, key and size that has no node; a look at the queue of every node.

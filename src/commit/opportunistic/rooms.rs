@@ -75,6 +75,13 @@ impl<'a> NodeRooms<'a> {
             .then_some(waiting)
     }
 
+    /// Containers that all applications still want, of their present attempts.
+    pub(super) fn waiting_in_all(self) -> u64 {
+        let apps = self.opportunistic.waiting.keys();
+        let waiting = apps.filter_map(|&app| self.waiting_asks(app));
+        waiting.map(WaitingAsks::containers).sum()
+    }
+
     /// What a node does with a container of an ask.
     // As ClusterNode.compareAndIncrementAllocation.
     pub(super) fn fit_on(self, app: &App, ask: &WaitingAsk, node: NodeSlot) -> NodeFit {

@@ -428,14 +428,6 @@ impl Threaded {
         self.commands.inspect(self.awake, look)
     }
 
-    /// As [`Self::inspect`], with a snapshot that shows the ledger as the closure sees it.
-    pub(crate) fn inspect_with_snapshot<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&Ledger) -> T + Send + 'static,
-    ) -> Result<(T, StdArc<Snapshot>), CallError> {
-        self.commands.view(self.awake, look)
-    }
-
     /// The latest snapshot. While the committer is idle it shows everything that was answered, and is
     /// made now if need be: that costs some 0.3 us for each row that was written. Otherwise it
     /// shows every change of an outsider soon after its answer, some milliseconds after one of all queues.

@@ -1,6 +1,8 @@
-//! How often something changed on a node that a [`SeenContainer`](super::super::placed_copy::SeenContainer) shows.
+//! How often something changed on a node that copies of it show: a
+//! [`SeenContainer`](super::super::placed_copy::SeenContainer) or a
+//! [`LiveContainer`](super::super::running_copy::LiveContainer).
 //!
-//! Tests: `tests/runtime/preemption_turns.rs`.
+//! Tests: `tests/runtime/preemption_turns.rs`, `tests/runtime/whole_state.rs`.
 
 use super::{Containers, OfNode};
 use crate::commit::containers::slot::ContainerSlot;
@@ -32,7 +34,8 @@ impl Containers {
         self.by_node[node.index()].changes
     }
 
-    /// A container was written that stays on its node: it ended, it is charged otherwise, or a master runs in it.
+    /// A container was written that stays on its node: it was launched, it ended, it is charged otherwise, or a master
+    /// runs in it.
     pub(in crate::commit) fn note_rewritten(&mut self, slot: ContainerSlot) {
         let node = self.records[slot.0 as usize].node;
         self.by_node[node.index()].note_change();
