@@ -138,6 +138,22 @@ pub enum CapacityMode {
 pub struct QueuePart {
     /// Containers and reservations of the queue.
     pub used: PackedVector,
+    /// Whether requests for the partition are served here.
+    pub accessible: bool,
+    /// Whether the queue has settings of its own for the partition.
+    pub configured: bool,
+    /// Whether the partition has capacity figures, configured or from use.
+    pub known: bool,
+    /// Whether anything was ever asked, reserved or used here, or a limit for masters computed: the queue knows the
+    /// partition once its used shares are next computed.
+    // As the labels that ResourceUsage has, which stay.
+    pub counted: bool,
+    /// Whether the two used shares are those of before the last containers: in the ledger, while it
+    /// commits what others decided, those of a leaf whose ancestors are not charged yet; in copies, those
+    /// of root.
+    pub behind: bool,
+    /// Mode of the capacity on this partition.
+    pub mode: CapacityMode,
     /// Most that the queue may use.
     pub limit: PackedVector,
     /// Outstanding asks of the queue.
@@ -149,22 +165,6 @@ pub struct QueuePart {
     pub absolute_used: f32,
     /// Capacity as a fraction of the partition.
     pub absolute_capacity: f32,
-    /// Whether requests for the partition are served here.
-    pub accessible: bool,
-    /// Whether the queue has settings of its own for the partition.
-    pub configured: bool,
-    /// Whether the partition has capacity figures, configured or from use.
-    pub known: bool,
-    /// Whether anything was ever asked, reserved or used here: the queue knows the partition once
-    /// its used shares are next computed.
-    // As the labels that ResourceUsage has, which stay.
-    pub counted: bool,
-    /// Whether the two used shares are those of before the last containers: in the ledger, while it
-    /// commits what others decided, those of a leaf whose ancestors are not charged yet; in copies, those
-    /// of root.
-    pub behind: bool,
-    /// Mode of the capacity on this partition.
-    pub mode: CapacityMode,
     /// The children in the order in which they are served; only of parents.
     pub ranks: Ranks,
     /// What use is divided by.
@@ -247,6 +247,13 @@ impl QueuePart {
     pub fn counting(&mut self) -> &mut Self {
         self.counted = true;
         self
+    }
+
+    /// Whether the queue has figures for the partition. A limit for masters counts as use.
+    #[inline]
+    #[must_use]
+    pub const fn has_figures(&self) -> bool {
+        self.known || self.counted
     }
 }
 

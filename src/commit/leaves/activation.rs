@@ -215,8 +215,11 @@ impl Leaves {
 
     /// Sorts the active applications of a leaf anew.
     pub(in crate::commit) fn sort_active(&mut self, state: &mut State, leaf: QueueSlot) {
-        let settings = Arc::clone(&state.queues[leaf].settings);
         self.skipped.cut(state, leaf, 0);
+        if state.queues[leaf].as_leaf().active.len() < 2 {
+            return;
+        }
+        let settings = Arc::clone(&state.queues[leaf].settings);
         let mut active = std::mem::take(&mut state.queues[leaf].as_leaf_mut().active);
         active.sort_by(|&a, &b| {
             compare_active(&settings.leaf.app_order, &state.apps[a], &state.apps[b])
@@ -300,11 +303,11 @@ pub(in crate::commit) fn is_limited_on(
     if partition == PartitionId::DEFAULT {
         return true;
     }
-    if queue.settings.accessible != Accessible::All {
+    // Mostly both rules say the same, and the settings are far away.
+    if part.accessible == part.has_figures() || queue.settings.accessible != Accessible::All {
         return part.accessible;
     }
-    let limited = queue.as_leaf().parts[partition].master_limit.is_some();
-    part.known || part.counted || limited
+    part.has_figures()
 }
 
 /// The limit as it was computed last, and 0 from now on where it never was.
@@ -315,12 +318,26 @@ fn known_master_limit(
     leaf: QueueSlot,
     partition: PartitionId,
 ) -> ResourceVector {
-    let part = &mut state.queues[leaf].as_leaf_mut().parts[partition];
-    *part.master_limit.get_or_insert(ResourceVector::NONE)
+    let known = state.queues[leaf].as_leaf().parts[partition].master_limit;
+    known.unwrap_or_else(|| {
+        keep_master_limit(state, leaf, partition, ResourceVector::NONE);
+        ResourceVector::NONE
+    })
 }
 
 fn compute_master_limit(state: &mut State, leaf: QueueSlot, partition: PartitionId) {
     let limit = master_limit(state, leaf, partition);
-    let users = state.queues[leaf].as_leaf_mut();
-    users.parts[partition].master_limit = Some(limit);
+    keep_master_limit(state, leaf, partition, limit);
+}
+
+/// Keeps a limit for masters. The leaf has figures on the partition from now on.
+pub(in crate::commit) fn keep_master_limit(
+    state: &mut State,
+    leaf: QueueSlot,
+    partition: PartitionId,
+    limit: ResourceVector,
+) {
+    let row = &mut state.queues[leaf];
+    row.part_mut(partition).counting();
+    row.as_leaf_mut().parts[partition].master_limit = Some(limit);
 }

@@ -227,10 +227,10 @@ impl Leaves {
     /// Takes over the weights of the configuration.
     pub(in crate::commit) fn refresh_weights(&mut self, state: &mut State, leaf: QueueSlot) {
         self.skipped.cut(state, leaf, 0);
-        let settings = Arc::clone(&state.queues[leaf].settings);
-        for user in state.queues[leaf].as_leaf().users.clone() {
-            let record = &mut state.users[user];
-            let weight = settings.user_weights.get(record.name.as_ref()).copied();
+        for at in 0..state.queues[leaf].as_leaf().users.len() {
+            let row = &state.queues[leaf];
+            let record = &mut state.users[row.as_leaf().users[at]];
+            let weight = row.settings.user_weights.get(record.name.as_ref()).copied();
             record.weight = weight.unwrap_or(1.0);
         }
         update_weights(state, leaf);

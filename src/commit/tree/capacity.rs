@@ -4,15 +4,15 @@
 
 use crate::accounting::{recompute_usage_ratio, update_used};
 use crate::commit::leaves::Leaves;
-use crate::commit::leaves::activation::is_limited_on;
+use crate::commit::leaves::activation::{is_limited_on, keep_master_limit};
 use crate::commit::leaves::records::{user_limit, users_changed};
 use crate::commit::tree::fractions::{derive_fractions, update_absolute};
 use crate::commit::tree::vector_capacities::{distribute, set_root_capacity};
-use crate::id::{PartitionId, QueueSlot};
+use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, ParentRoom, limit_under, master_limit_under, maximum_rounded_down, published_limit,
 };
-use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, Queue, QueueKind, QueuePart};
+use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueueKind, QueuePart};
 use crate::resource::{MAX_TYPES, ResourceVector, share, with_width};
 use crate::snapshot::State;
 
@@ -150,29 +150,77 @@ fn update_leaf<const N: usize>(
     follow_leaf(state, leaves, leaf, handed);
 }
 
-/// What follows for all queues from what they use, once their capacities are set.
-pub(super) fn follow_use(state: &mut State, leaves: &mut Leaves) {
-    with_width!(state.calculator, N => {
-        let limit: ResourceVector<N> = state.cluster.narrow();
-        follow_queue(state, leaves, State::ROOT, Handed { limit, of_pass: None });
-    });
+/// What follows for all queues from what they use. `enter` sets what a queue is configured with: those above it are
+/// entered before.
+///
+/// Cost: a visit of each queue in the order of their memory, since lists are in that of a hash map after a refresh.
+/// Applications become active in the order of the lists.
+pub(super) fn follow_use(
+    state: &mut State,
+    leaves: &mut Leaves,
+    enter: impl FnMut(&mut State, &mut Leaves, QueueSlot),
+) {
+    with_width!(state.calculator, N => follow_figures::<N>(state, leaves, enter));
 }
 
-fn follow_queue<const N: usize>(
+fn follow_figures<const N: usize>(
+    state: &mut State,
+    leaves: &mut Leaves,
+    mut enter: impl FnMut(&mut State, &mut Leaves, QueueSlot),
+) {
+    let limit: ResourceVector<N> = state.cluster.narrow();
+    let mut parents: Vec<(QueueSlot, HandedDown<N>)> = Vec::new();
+    let mut in_order = vec![false; state.queues.len()];
+    for queue in (0..state.queues.len()).map(QueueSlot::at) {
+        if state.queues[queue].removed {
+            continue;
+        }
+        enter(state, leaves, queue);
+        let handed = state.queues[queue].parent.map(|parent| {
+            // A queue comes after the one above it.
+            let at = parents.binary_search_by_key(&parent, |&(parent, _)| parent);
+            parents[at.expect("the one above was visited")]
+                .1
+                .to(state, queue)
+        });
+        let handed = handed.unwrap_or(Handed {
+            limit,
+            of_pass: None,
+        });
+        in_order[queue.index()] = true;
+        if state.queues[queue].is_leaf() {
+            follow_leaf_figures(state, queue, handed);
+            let leaf = state.queues[queue].as_leaf();
+            if leaf.waiting.is_empty() && leaf.active.is_empty() {
+                follow_apps::<N>(state, leaves, queue);
+                in_order[queue.index()] = false;
+            }
+        } else {
+            parents.push((queue, HandedDown::of(state, queue, handed)));
+            update_statistics::<N>(state, queue);
+        }
+    }
+    follow_apps_below::<N>(state, leaves, State::ROOT, &in_order);
+}
+
+/// What follows for applications below a queue, in the order of its list. `in_order`: the queues to be visited, by slot.
+fn follow_apps_below<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     queue: QueueSlot,
-    handed: Handed<N>,
+    in_order: &[bool],
 ) {
-    if state.queues[queue].is_leaf() {
-        return follow_leaf(state, leaves, queue, handed);
-    }
-    let down = HandedDown::of(state, queue, handed);
     for at in 0..state.queues[queue].children.len() {
         let child = state.queues[queue].children[at];
-        follow_queue(state, leaves, child, down.to(state, child));
+        if !in_order[child.index()] {
+            continue;
+        }
+        if state.queues[child].is_leaf() {
+            follow_apps::<N>(state, leaves, child);
+        } else {
+            follow_apps_below::<N>(state, leaves, child, in_order);
+        }
     }
-    update_statistics::<N>(state, queue);
 }
 
 /// The same for a leaf.
@@ -182,6 +230,11 @@ fn follow_leaf<const N: usize>(
     leaf: QueueSlot,
     handed: Handed<N>,
 ) {
+    follow_leaf_figures(state, leaf, handed);
+    follow_apps::<N>(state, leaves, leaf);
+}
+
+fn follow_leaf_figures<const N: usize>(state: &mut State, leaf: QueueSlot, handed: Handed<N>) {
     let own = maximum_rounded_down(state, leaf, PartitionId::DEFAULT);
     let limit = limit_under(state, &own, &handed.limit);
     let current = handed
@@ -193,11 +246,16 @@ fn follow_leaf<const N: usize>(
     for partition in state.partition_ids() {
         follow_on(state, leaf, partition, &current);
     }
+}
+
+/// What follows for the applications of a leaf: which become active, and what headroom they have.
+fn follow_apps<const N: usize>(state: &mut State, leaves: &mut Leaves, leaf: QueueSlot) {
     leaves.activate_under(state, leaf);
     users_changed(state, leaf);
+    let mut handed = None;
     for at in 0..state.queues[leaf].as_leaf().active.len() {
         let app = state.queues[leaf].as_leaf().active[at];
-        compute_headroom_provider::<N>(state, leaves, leaf, app);
+        compute_headroom_provider::<N>(state, leaves, leaf, app, &mut handed);
     }
 }
 
@@ -212,7 +270,7 @@ fn follow_on<const N: usize>(
     if part.known || !part.used.is_none() {
         recompute_usage_ratio(state, leaf, partition);
     }
-    if has_figures(&state.queues[leaf], partition) {
+    if state.queues[leaf].part(partition).has_figures() {
         update_used::<N>(state, leaf, partition);
     }
     if is_limited_on(state, leaf, partition) {
@@ -220,31 +278,39 @@ fn follow_on<const N: usize>(
         let none = ResourceVector::NONE;
         let current = if is_default { current } else { &none };
         let limit = master_limit_under(state, leaf, partition, current);
-        let users = state.queues[leaf].as_leaf_mut();
-        users.parts[partition].master_limit = Some(limit.widen());
+        keep_master_limit(state, leaf, partition, limit.widen());
     }
 }
 
-/// Every active application has a headroom from now on, unless its user was dropped.
+/// Every active application has a headroom from now on, unless its user was dropped. `handed`: the user whose limit was
+/// computed last, and which holds.
 // As AbstractLeafQueue.computeUserLimitAndSetHeadroom.
 fn compute_headroom_provider<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
     leaf: QueueSlot,
-    app: crate::id::AppSlot,
+    app: AppSlot,
+    handed: &mut Option<UserSlot>,
 ) {
     let Some(user) = leaves.user_in(state, leaf, app) else {
         return;
     };
-    let kind = Exclusivity::Respect.limit_kind();
-    user_limit::<N>(state, leaf, Some(user), PartitionId::DEFAULT, kind);
+    if *handed != Some(user) {
+        let kind = Exclusivity::Respect.limit_kind();
+        user_limit::<N>(state, leaf, Some(user), PartitionId::DEFAULT, kind);
+        *handed = Some(user);
+    }
     let generation = state.users[user].generation;
     let provider = HeadroomProvider {
         leaf,
         user,
         generation,
     };
-    leaves.set_provider(state, app, Some(provider));
+    if state.apps[app].provider != Some(provider) {
+        leaves.set_provider(state, app, Some(provider));
+        // What was handed out before may be noted with the user again.
+        *handed = None;
+    }
 }
 
 /// Weights of the children as fractions of their sum, where some child has a weight.
@@ -371,17 +437,10 @@ fn update_minimum_ratio(state: &mut State, queue: QueueSlot, partition: Partitio
 /// Used shares on every partition that the queue has figures for.
 pub(in crate::commit) fn update_statistics<const N: usize>(state: &mut State, queue: QueueSlot) {
     for partition in state.partition_ids() {
-        if has_figures(&state.queues[queue], partition) {
+        if state.queues[queue].part(partition).has_figures() {
             update_used::<N>(state, queue, partition);
         }
     }
-}
-
-/// Whether a queue has figures for a partition. A limit for masters counts as use.
-fn has_figures(row: &Queue, partition: PartitionId) -> bool {
-    let part = row.part(partition);
-    let of_leaf = || row.leaf.as_ref()?.parts.get(partition)?.master_limit;
-    part.known || part.counted || of_leaf().is_some()
 }
 
 // As LeafQueue.updateMaximumApplications.

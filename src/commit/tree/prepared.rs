@@ -20,6 +20,7 @@ use std::mem::swap;
 use std::sync::Arc;
 
 use super::capacity::follow_use;
+use super::refresh::renew_order;
 use super::refresh_checks::check_refresh;
 use super::refresh_error::RefreshError;
 use super::{Tree, row_copies};
@@ -29,8 +30,10 @@ use crate::commit::ledger::Ledger;
 use crate::commit::registry::Registry;
 use crate::commit::{Labels, PartitionSpec};
 use crate::fast_path::{PlantedFlaw, is_planted};
-use crate::id::{PartitionId, QueueSlot};
-use crate::queue::{Queue, QueueKind, QueueState, SchedulerSettings, Templates, TreeSettings};
+use crate::id::QueueSlot;
+use crate::queue::{
+    Queue, QueueKind, QueuePart, QueueState, SchedulerSettings, Templates, TreeSettings,
+};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -99,11 +102,19 @@ impl Stamps {
             && self.cluster == state.cluster
             && totals(state).eq(self.totals.iter().copied())
             && self.queues == state.queues.len()
-            && state
-                .queues
-                .iter()
-                .flat_map(marks)
-                .eq(self.marks.iter().copied())
+            && self.marks_hold(state)
+    }
+
+    fn marks_hold(&self, state: &State) -> bool {
+        let mut left = &*self.marks;
+        let mut is_as_marked = |row: &Queue| {
+            let mut alike = true;
+            let mut known = left.iter();
+            each_mark(row, |mark| alike &= known.next() == Some(&mark));
+            left = known.as_slice();
+            alike
+        };
+        state.queues.iter().all(&mut is_as_marked) && left.is_empty()
     }
 }
 
@@ -112,19 +123,15 @@ fn totals(state: &State) -> impl Iterator<Item = ResourceVector> {
 }
 
 /// What use may change of a queue without a new epoch: its state, and the partitions that it has figures for.
-fn marks(queue: &Queue) -> impl Iterator<Item = u8> {
-    let state = match queue.state {
+#[inline]
+fn each_mark(queue: &Queue, mut note: impl FnMut(u8)) {
+    note(match queue.state {
         QueueState::Running => 0,
         QueueState::Draining => 1,
         QueueState::Stopped => 2,
-    };
-    let of_part = |partition: PartitionId| {
-        let part = queue.part(partition);
-        let leaf = queue.leaf.as_ref();
-        let limited = leaf.is_some_and(|leaf| leaf.parts[partition].master_limit.is_some());
-        u8::from(part.known) | u8::from(part.counted) << 1 | u8::from(limited) << 2
-    };
-    std::iter::once(state).chain(queue.parts.partitions().map(of_part))
+    });
+    let of_part = |part: &QueuePart| u8::from(part.known) | u8::from(part.counted) << 1;
+    queue.parts.iter().for_each(|part| note(of_part(part)));
 }
 
 impl TreeCopy {
@@ -160,7 +167,7 @@ impl TreeCopy {
             }
             *budget = budget.saturating_sub(COPY);
             let row = &from.queues[QueueSlot::at(self.state.queues.len())];
-            self.marks.extend(marks(row));
+            each_mark(row, |mark| self.marks.push(mark));
             self.state.queues.push(row_copies::without_apps(row));
         }
         true
@@ -313,8 +320,8 @@ impl Ledger {
         swap(&mut self.state.settings, &mut prepared.state.settings);
         self.state.minimum = prepared.state.minimum;
         swap(&mut self.templates, &mut prepared.templates);
+        self.add_and_remove(prepared);
         let parked = self.take_queues(prepared);
-        follow_use(&mut self.state, &mut self.leaves);
         debug_assert!(
             self.state.epoch <= prepared.state.epoch,
             "the whole form takes more steps"
@@ -325,41 +332,49 @@ impl Ledger {
         }
     }
 
-    /// Takes over what the configuration says of queues, the new ones among them; whether any application is parked.
-    // Each row is visited once: with thousands of queues a visit is as long as their memory takes.
-    fn take_queues(&mut self, prepared: &mut PreparedRefresh) -> bool {
-        let mut parked = false;
+    /// Adds the queues that are new, and removes those that are gone.
+    fn add_and_remove(&mut self, prepared: &mut PreparedRefresh) {
         for (at, &changed) in prepared.changed.iter().enumerate() {
             let slot = QueueSlot::at(at);
-            if self.state.queues[slot].removed {
+            let new = &mut prepared.state.queues[slot];
+            if !changed || !new.removed || self.state.queues[slot].removed {
                 continue;
             }
-            let is_leaf = self.state.queues[slot].is_leaf();
-            if is_leaf {
+            let row = &self.state.queues[slot];
+            self.registry.remove_queue(&row.settings.path, slot);
+            if row.is_leaf() {
                 self.leaves.skipped_mut().cut(&mut self.state, slot, 0);
             }
-            if changed {
-                self.take_queue(slot, &mut prepared.state.queues[slot]);
-            }
-            if is_leaf && !self.state.queues[slot].removed {
-                self.tree().renew_order(slot);
-                parked |= !self.state.queues[slot].as_leaf().parked.is_empty();
-            }
+            row_copies::take_configuration(&mut self.state.queues[slot], new);
         }
         for row in prepared.added.drain(..) {
             let path = row.settings.path.clone();
             let slot = QueueSlot::at(self.state.queues.push(row));
             self.registry.add_queue(path, slot);
         }
-        parked
     }
 
-    fn take_queue(&mut self, slot: QueueSlot, new: &mut Queue) {
-        if new.removed {
-            let path = &self.state.queues[slot].settings.path;
-            self.registry.remove_queue(path, slot);
-        }
-        row_copies::take_configuration(&mut self.state.queues[slot], new);
+    /// Takes over what the configuration says of queues, and what follows from use; whether any application is parked.
+    fn take_queues(&mut self, prepared: &mut PreparedRefresh) -> bool {
+        let mut parked = false;
+        let (changed, new) = (&prepared.changed, &mut prepared.state.queues);
+        follow_use(&mut self.state, &mut self.leaves, |state, leaves, slot| {
+            let Some(&changed) = changed.get(slot.index()) else {
+                return;
+            };
+            let is_leaf = state.queues[slot].is_leaf();
+            if is_leaf {
+                leaves.skipped_mut().cut(state, slot, 0);
+            }
+            if changed {
+                row_copies::take_configuration(&mut state.queues[slot], &mut new[slot]);
+            }
+            if is_leaf {
+                renew_order(state, leaves, slot);
+                parked |= !state.queues[slot].as_leaf().parked.is_empty();
+            }
+        });
+        parked
     }
 
     /// Whether a prepared refresh comes to what the whole form comes to.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::refresh_checks::{by_parent, check_allocation, check_refresh, paths};
 use super::refresh_error::RefreshError;
 use super::{Tree, build};
+use crate::commit::leaves::Leaves;
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::stop_queue;
 use crate::commit::tree::capacity::{
@@ -319,17 +320,17 @@ impl Tree<'_> {
             let leaf = self.state.queues[slot].as_leaf_mut();
             leaf.maximum_applications = most;
             leaf.published_limit.set(cluster);
-            self.renew_order(slot);
+            renew_order(self.state, self.leaves, slot);
         }
     }
+}
 
-    /// Puts the applications and users of a leaf in the order and under the weights of its settings.
-    pub(super) fn renew_order(&mut self, leaf: QueueSlot) {
-        // The ordering policy is a new object: it knows of no application to look up anew.
-        self.state.queues[leaf].as_leaf_mut().dirty.clear();
-        self.leaves.sort_active(self.state, leaf);
-        self.leaves.refresh_weights(self.state, leaf);
-    }
+/// Puts the applications and users of a leaf in the order and under the weights of its settings.
+pub(super) fn renew_order(state: &mut State, leaves: &mut Leaves, leaf: QueueSlot) {
+    // The ordering policy is a new object: it knows of no application to look up anew.
+    state.queues[leaf].as_leaf_mut().dirty.clear();
+    leaves.sort_active(state, leaf);
+    leaves.refresh_weights(state, leaf);
 }
 
 /// Whether a configuration is refused since the leaves of a managed parent would go by several modes.

@@ -5,7 +5,7 @@
 use std::mem::swap;
 
 use crate::commit::ledger::Ledger;
-use crate::queue::{Divisors, Leaf, LeafPart, PerPartition, Queue, QueuePart, Ranks, UserBounds};
+use crate::queue::{Divisors, Leaf, PerPartition, Queue, QueuePart, Ranks, UserBounds};
 
 /// A copy of a queue without its applications and users.
 pub(super) fn without_apps(row: &Queue) -> Queue {
@@ -29,15 +29,11 @@ pub(super) fn without_apps(row: &Queue) -> Queue {
 }
 
 fn leaf_without_apps(leaf: &Leaf) -> Leaf {
-    let mut parts: PerPartition<LeafPart> = PerPartition::new(leaf.parts.iter().count());
-    for (part, from) in parts.iter_mut().zip(&leaf.parts) {
-        part.master_limit = from.master_limit;
-    }
     Leaf {
         fair: leaf.fair,
         maximum_applications: leaf.maximum_applications,
         maximum_applications_per_user: leaf.maximum_applications_per_user,
-        parts,
+        parts: PerPartition::new(leaf.parts.iter().count()),
         ..Leaf::default()
     }
 }
@@ -48,8 +44,8 @@ pub(super) fn forget_use(row: &mut Queue) {
         return;
     };
     **leaf = leaf_without_apps(leaf);
-    for part in leaf.parts.iter_mut() {
-        part.master_limit = None;
+    for part in row.parts.iter_mut() {
+        part.counted = false;
     }
 }
 
