@@ -85,9 +85,9 @@ pub enum Phase {
     Publish,
     /// From the ask's (intended) arrival to its committed container.
     EndToEnd,
-    /// A turn of the committer that did something, in which no other call is served; only where every decision is
-    /// measured.
-    Turn,
+    /// What the committer does at a stretch, while no other call is served: a part of a command, or what a turn does
+    /// behind the last one; only where every decision is measured.
+    Part,
 }
 
 crate::closed_enum!(Phase {
@@ -102,7 +102,7 @@ crate::closed_enum!(Phase {
     Apply => "apply",
     Publish => "publish",
     EndToEnd => "end-to-end",
-    Turn => "turn",
+    Part => "part",
 });
 
 #[cfg(test)]

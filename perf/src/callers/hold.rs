@@ -14,6 +14,10 @@ use crate::open::Schedule;
 /// The application that only fetches.
 pub(super) const FETCHES: ApplicationId = ApplicationId::new(u32::MAX);
 
+/// How long a call takes of which the parts are read one call at a time. It is also the pause in which the next one is
+/// prepared.
+const LONG_NS: u64 = 1_000_000;
+
 /// How long before its moment a fetch no longer sleeps: timers of Linux are late by some 50 us.
 const NEAR_NS: u64 = 100_000;
 
@@ -24,22 +28,22 @@ pub(super) struct Held {
     pub(super) longest_ns: u64,
     /// Of fetches that fell due during a call.
     pub(super) latency: Histogram,
-    /// The turns of the committer, in processor time.
-    pub(super) turns: Histogram,
+    /// What the committer did at a stretch, in processor time.
+    pub(super) parts: Histogram,
 }
 
 impl Held {
-    /// A turn so long that half as many took longer as there were calls: about the longest one of most calls. A
-    /// neighbour that takes the core makes single turns longer.
+    /// A part so long that half as many took longer as there were calls: about the longest one of most calls. A
+    /// neighbour that takes the core makes single parts longer.
     #[expect(
         clippy::float_arithmetic,
-        reason = "a share of the turns, for the report"
+        reason = "a share of the parts, for the report"
     )]
-    pub(super) fn long_turn_ns(&self) -> u64 {
-        let turns = self.turns.len();
-        let longer = (self.calls as u64 / 2).min(turns.saturating_sub(1));
-        self.turns
-            .quantile(1.0 - longer as f64 / turns.max(1) as f64)
+    pub(super) fn long_part_ns(&self) -> u64 {
+        let parts = self.parts.len();
+        let longer = (self.calls as u64 / 2).min(parts.saturating_sub(1));
+        self.parts
+            .quantile(1.0 - longer as f64 / parts.max(1) as f64)
     }
 }
 
@@ -53,8 +57,8 @@ pub(super) struct Holds {
     spans: Vec<(u64, u64)>,
     /// When fetches were due, and when they were answered.
     fetches: Vec<(u64, u64)>,
-    /// Turns of the committer, in processor time.
-    turns: Histogram,
+    /// What the committer did at a stretch during calls, in processor time.
+    parts: Histogram,
 }
 
 /// The calls of one engine while fetches go on.
@@ -63,6 +67,10 @@ pub(super) struct Calls<'a> {
     clock: SystemClock,
     until_ns: u64,
     spans: &'a mut Vec<(u64, u64)>,
+    engine: &'a Threaded,
+    parts: &'a mut Histogram,
+    /// The parts that do not count: those before the present calls.
+    parts_before: Histogram,
 }
 
 impl Calls<'_> {
@@ -73,10 +81,26 @@ impl Calls<'_> {
 
     /// Makes a call that may hold others.
     pub(super) fn make<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        let idle_since = self.spans.last().map_or(0, |&(_, ended)| ended);
+        if self.clock.now_ns() - idle_since > LONG_NS {
+            // What was done to prepare the call.
+            self.parts_before = parts(self.engine);
+        }
         let began = self.clock.now_ns();
         let came_to = call();
-        self.spans.push((began, self.clock.now_ns()));
+        let ended = self.clock.now_ns();
+        self.spans.push((began, ended));
+        if ended - began > LONG_NS {
+            self.count_parts();
+        }
         came_to
+    }
+
+    /// Counts what the committer did at a stretch since the calls began.
+    fn count_parts(&mut self) {
+        let now = parts(self.engine);
+        self.parts.merge(&now.since(&self.parts_before));
+        self.parts_before = now;
     }
 }
 
@@ -88,7 +112,7 @@ impl Holds {
             seconds,
             spans: Vec::new(),
             fetches: Vec::new(),
-            turns: Histogram::new(),
+            parts: Histogram::new(),
         }
     }
 
@@ -100,15 +124,18 @@ impl Holds {
     ) -> Result<()> {
         let ended = AtomicBool::new(false);
         let (clock, rate) = (self.clock, self.rate);
-        let before = turns(engine);
         let made = std::thread::scope(|scope| {
             let fetching = scope.spawn(|| fetch(engine, &clock, rate, &ended));
             let mut calling = Calls {
                 clock: self.clock,
                 until_ns: self.clock.now_ns() + self.seconds * 1_000_000_000,
                 spans: &mut self.spans,
+                engine,
+                parts: &mut self.parts,
+                parts_before: parts(engine),
             };
             let made = calls(&mut calling);
+            calling.count_parts();
             // Relaxed: nothing else is handed over by it.
             ended.store(true, Ordering::Relaxed);
             let fetched = fetching.join();
@@ -116,7 +143,6 @@ impl Holds {
             self.fetches.extend(fetched);
             made
         });
-        self.turns.merge(&turns(engine).since(&before));
         made
     }
 
@@ -144,7 +170,7 @@ impl Holds {
     pub(super) fn into_held(self) -> Held {
         let mut held = Held {
             calls: self.spans.len(),
-            turns: self.turns,
+            parts: self.parts,
             ..Held::default()
         };
         let mut fetches = self.fetches.into_iter().peekable();
@@ -159,10 +185,10 @@ impl Holds {
     }
 }
 
-/// The turns of an engine so far.
-fn turns(engine: &Threaded) -> Histogram {
+/// What the committer did at a stretch so far.
+fn parts(engine: &Threaded) -> Histogram {
     let latencies = engine.latencies();
-    latencies.get(Phase::Turn).cloned().unwrap_or_default()
+    latencies.get(Phase::Part).cloned().unwrap_or_default()
 }
 
 /// Fetches at its moments until the calls ended: when each was due, and when it was answered. What fell due together is
@@ -203,18 +229,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_long_turn_is_the_longest_of_most_calls() {
+    fn the_long_part_is_the_longest_of_most_calls() {
         let mut held = Held {
             calls: 10,
             ..Held::default()
         };
-        held.turns.record_n(1_000, 500);
-        assert_eq!(held.long_turn_ns(), 1_000);
-        held.turns.record_n(250_000, 8);
-        held.turns.record_n(9_000_000, 1);
-        let long = held.long_turn_ns();
+        held.parts.record_n(1_000, 500);
+        assert_eq!(held.long_part_ns(), 1_000);
+        held.parts.record_n(250_000, 8);
+        held.parts.record_n(9_000_000, 1);
+        let long = held.long_part_ns();
         assert!((249_000..251_000).contains(&long), "{long}");
-        assert_eq!(Held::default().long_turn_ns(), 0);
+        assert_eq!(Held::default().long_part_ns(), 0);
     }
 
     #[test]

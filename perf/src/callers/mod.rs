@@ -79,10 +79,10 @@ struct Line {
     fetches_per_second: u64,
     /// Of fetches that fell due during a call.
     fetch_latency_ns: Percentiles,
-    /// About the longest turn of most calls, in processor time.
-    long_turn_ns: u64,
-    /// Of all turns.
-    turn_ns: Percentiles,
+    /// About the longest part of most calls, in processor time.
+    long_part_ns: u64,
+    /// Of all parts.
+    part_ns: Percentiles,
 }
 
 /// Runs the command.
@@ -130,7 +130,7 @@ fn print_head() {
         "p99 us",
         "p99.9 us",
         "max us",
-        "turn us"
+        "part us"
     );
 }
 
@@ -144,8 +144,8 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
         longest_call_ns: held.longest_ns,
         fetches_per_second: args.rate,
         fetch_latency_ns: Percentiles::of(&held.latency),
-        long_turn_ns: held.long_turn_ns(),
-        turn_ns: Percentiles::of(&held.turns),
+        long_part_ns: held.long_part_ns(),
+        part_ns: Percentiles::of(&held.parts),
     };
     if args.record {
         results::append(&results::of_this_machine(), &line)?;
@@ -166,7 +166,7 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
         at(0.99),
         at(0.999),
         at(1.0),
-        us(line.long_turn_ns)
+        us(line.long_part_ns)
     );
     Ok(())
 }

@@ -90,8 +90,8 @@ pub(in crate::runtime) struct CommitterEnds {
 pub(in crate::runtime) struct Measures {
     outcomes: CounterWriter<CommitOutcome>,
     recorder: Recorder,
-    /// Whether turns are measured.
-    turns: bool,
+    /// When the present part began, by the clock in ns; nothing where parts are not measured.
+    part_began: Option<u64>,
 }
 
 impl Measures {
@@ -103,7 +103,7 @@ impl Measures {
         Self {
             outcomes,
             recorder: latencies.recorder(collector),
-            turns: latencies == Latencies::All,
+            part_began: (latencies == Latencies::All).then_some(0),
         }
     }
 

@@ -111,16 +111,27 @@ impl<C: Clock> Committer<C> {
 
     /// A turn of every kind of work; whether there was any.
     pub(in crate::runtime) fn turn(&mut self) -> bool {
-        if !self.measures.turns {
-            return self.take_turn();
-        }
-        let began = self.clock.now_ns();
+        self.begin_part();
         let worked = self.take_turn();
         if worked {
-            let took = self.clock.now_ns().saturating_sub(began);
-            self.measures.recorder.record(Phase::Turn, took);
+            self.end_part();
         }
         worked
+    }
+
+    fn begin_part(&mut self) {
+        if let Some(began) = &mut self.measures.part_began {
+            *began = self.clock.now_ns();
+        }
+    }
+
+    /// Measures a part; the next one begins.
+    fn end_part(&mut self) {
+        if let Some(began) = &mut self.measures.part_began {
+            let now = self.clock.now_ns();
+            let took = now.saturating_sub(std::mem::replace(began, now));
+            self.measures.recorder.record(Phase::Part, took);
+        }
     }
 
     fn take_turn(&mut self) -> bool {
@@ -253,6 +264,7 @@ impl<C: Clock> Committer<C> {
         }
         let schedules = self.heartbeats_schedule;
         let left = self.change(|engine| command.go_on(engine, schedules, budget));
+        self.end_part();
         // Of a command with many items the last ones are the news: what proposers decide between two others
         // is as if it had been asked for one after the other.
         if !look && left.is_none() {
@@ -289,12 +301,14 @@ impl<C: Clock> Committer<C> {
             turns += 1;
         }
         let awaited = self.has_landed() || self.idle.is_awaited();
+        self.begin_part();
         if self.publication.is_wanted() {
             self.show();
         } else if awaited && self.publication.is_behind() {
             self.publish_in_parts();
         }
         self.deliver();
+        self.end_part();
         self.measures.recorder.hand_over();
         self.answer_quiet();
         self.has_work()
