@@ -92,7 +92,7 @@ pub use ledger::Ledger;
 pub use nodes::known_labels::{Labels, PartitionSpec};
 pub use nodes::label_removal::LabelRemoval;
 pub use nodes::node_error::NodeError;
-pub use nodes::recovered::{AppRecovery, Recovered, Unclaimed};
+pub use nodes::recovered::{AppRecovery, NodeContents, Recovered, Unclaimed};
 pub use nodes::registration::HeartbeatReply;
 pub use nodes::watch::{DueReports, NodeWatch};
 pub use opportunistic::NodeQueue;

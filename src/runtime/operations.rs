@@ -10,8 +10,8 @@ use super::long_changes::{
 };
 use super::{Attempt, Sequential, Threaded};
 use crate::commit::{
-    AppError, AskError, MovePreparation, MovedApps, NodeError, PartitionSpec, Recovered,
-    SubmitError, Unclaimed,
+    AppError, AskError, MovePreparation, MovedApps, NodeContents, NodeError, PartitionSpec,
+    Recovered, SubmitError, Unclaimed,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, Ask, GangAsk, NodeSpec, RunningContainer};
@@ -156,6 +156,14 @@ impl Sequential {
         node: &NodeSpec,
         running: &[RunningContainer],
     ) -> Result<Recovered, NodeError> {
+        self.register_with(node, &running.to_vec().into())
+    }
+
+    fn register_with(
+        &mut self,
+        node: &NodeSpec,
+        running: &NodeContents,
+    ) -> Result<Recovered, NodeError> {
         self.note_nodes();
         let result = self.ledger.register_node(node, running);
         self.follow_up();
@@ -289,7 +297,13 @@ impl Threaded {
         node: NodeSpec,
         running: Vec<RunningContainer>,
     ) -> Result<Recovered, NodeError> {
-        self.change(move |engine| engine.register_node(&node, &running))?
+        let running = NodeContents::from(running);
+        // What nodes reported is dropped by the thread of the caller.
+        let (result, _running) = self.change(move |engine| {
+            let result = engine.register_with(&node, &running);
+            (result, running)
+        })?;
+        result
     }
 
     /// As [`Sequential::recover_app`].

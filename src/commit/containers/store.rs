@@ -9,6 +9,7 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
+mod lists;
 mod node_changes;
 mod together;
 
@@ -17,6 +18,7 @@ use std::hint::black_box;
 
 use smallvec::SmallVec;
 
+use self::lists::{emptied, list, place_in};
 use super::container::{Container, ContainerState};
 use super::live::Live;
 use super::slab::Slab;
@@ -29,9 +31,6 @@ use crate::resource::ResourceVector;
 
 /// Containers of which the records are read before they are needed.
 pub(in crate::commit) const READ_AHEAD: usize = 16;
-
-/// Room that a list keeps from one use to the next.
-const KEPT: usize = 64;
 
 /// Containers and reservations by slot, and who has them.
 #[derive(Clone, Debug, Default)]
@@ -295,7 +294,7 @@ impl Containers {
             return false;
         }
         let here = &mut self.by_node[container.node.index()];
-        if let Some(at) = here.placed.iter().position(|&other| other == slot) {
+        if let Some(at) = place_in(&here.placed, slot) {
             // Whoever needs an order of the containers of a node sorts them.
             here.placed.swap_remove(at);
             here.note_change();
@@ -351,9 +350,14 @@ impl Containers {
 
     /// Some containers by id.
     pub(in crate::commit) fn by_id(&self, containers: &[ContainerSlot]) -> Vec<ContainerSlot> {
-        let mut containers = containers.to_vec();
-        containers.sort_unstable_by_key(|&slot| self.get(slot).id);
-        containers
+        if containers.len() < 2 {
+            return containers.to_vec();
+        }
+        // Records are far away: each is read once.
+        let named = containers.iter().map(|&slot| (self.get(slot).id, slot));
+        let mut named: Vec<_> = named.collect();
+        named.sort_unstable();
+        named.into_iter().map(|(_, slot)| slot).collect()
     }
 
     /// The container that waits on a node.
@@ -474,24 +478,4 @@ impl Containers {
     pub(in crate::commit) fn take_asked_back(&mut self, app: AppSlot) -> BTreeSet<u32> {
         std::mem::take(&mut self.by_app[app.index()].asked_back)
     }
-}
-
-/// Puts a container on a list, or takes it off.
-fn list(due: &mut Vec<ContainerSlot>, slot: ContainerSlot, was: bool, is: bool) {
-    match (was, is) {
-        (false, true) => due.push(slot),
-        (true, false) => {
-            if let Some(at) = due.iter().position(|&other| other == slot) {
-                due.swap_remove(at);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// A list to be used again; a large one is given back.
-fn emptied<T>(mut list: Vec<T>) -> Vec<T> {
-    list.clear();
-    list.shrink_to(KEPT);
-    list
 }

@@ -31,6 +31,25 @@ impl Recovered {
     }
 }
 
+/// What a node runs, in the order of the ids.
+#[derive(Clone, Debug)]
+pub struct NodeContents(Vec<RunningContainer>);
+
+impl From<Vec<RunningContainer>> for NodeContents {
+    /// Cost: a sort.
+    fn from(mut running: Vec<RunningContainer>) -> Self {
+        running.sort_unstable_by_key(|container| container.id);
+        Self(running)
+    }
+}
+
+impl NodeContents {
+    /// The containers of each application.
+    pub(super) fn by_app(&self) -> impl Iterator<Item = &[RunningContainer]> {
+        self.0.chunk_by(|one, next| one.id.app == next.id.app)
+    }
+}
+
 /// Containers of an application with their nodes, in the order in which those reported them.
 #[derive(Clone, Debug, Default)]
 struct Reported {
@@ -40,16 +59,16 @@ struct Reported {
 }
 
 impl Reported {
-    fn add(&mut self, node: NodeName, container: RunningContainer) {
-        let ContainerId {
-            attempt, number, ..
-        } = container.id;
-        let last = self.last.entry(attempt).or_default();
-        *last = number.max(*last);
-        match self.by_node.last_mut() {
-            Some((known, containers)) if *known == node => containers.push(container),
-            _ => self.by_node.push((node, vec![container])),
+    /// Adds containers on a node, ascending.
+    fn add(&mut self, node: NodeName, containers: Vec<RunningContainer>) {
+        for run in containers.chunk_by(|one, next| one.id.attempt == next.id.attempt) {
+            let ContainerId {
+                attempt, number, ..
+            } = run[run.len() - 1].id;
+            let last = self.last.entry(attempt).or_default();
+            *last = number.max(*last);
         }
+        self.by_node.push((node, containers));
     }
 
     /// The last number of an application's containers; 0 where there is none.
@@ -85,10 +104,12 @@ impl Recovery {
         self.open
     }
 
-    /// Keeps a container until its application is recovered.
-    pub(super) fn keep(&mut self, node: NodeName, container: RunningContainer) {
-        let waiting = self.waiting.entry(container.id.app).or_default();
-        waiting.add(node, container);
+    /// Keeps containers of one application on a node, ascending, until it is recovered.
+    pub(super) fn keep(&mut self, node: NodeName, containers: Vec<RunningContainer>) {
+        if let Some(first) = containers.first() {
+            let waiting = self.waiting.entry(first.id.app).or_default();
+            waiting.add(node, containers);
+        }
     }
 
     /// Takes what nodes reported of an application before it was recovered. Its new containers get numbers behind all
@@ -126,13 +147,13 @@ pub struct AppRecovery {
 }
 
 impl AppRecovery {
-    /// The next container to take over.
-    pub(super) fn next(&mut self) -> Option<(NodeName, RunningContainer)> {
+    /// The next containers to take over, so many at most, all on one node.
+    pub(super) fn next(&mut self, most: usize) -> Option<(NodeName, Vec<RunningContainer>)> {
         loop {
             if let Some((node, left)) = &mut self.on_node
-                && let Some(container) = left.next()
+                && !left.as_slice().is_empty()
             {
-                return Some((node.clone(), container));
+                return Some((node.clone(), left.take(most).collect()));
             }
             let (node, containers) = self.nodes.next()?;
             self.on_node = Some((node, containers.into_iter()));
