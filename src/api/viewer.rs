@@ -4,7 +4,7 @@ use super::view::{
     Amounts, AppView, ByPartition, Fraction, LeafView, NodeQueueView, NodeView, PartitionView,
     QueueView, StateView, UserView,
 };
-use crate::commit::Ledger;
+use crate::commit::{Ledger, NodeQueueFigures};
 use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, QueueSlot};
 use crate::policy::last_user_limit;
 use crate::queue::{App, AppStage, Queue, QueueKind, QueuePart, QueueState, User};
@@ -190,11 +190,17 @@ impl Viewer<'_> {
 
     /// The opportunistic containers of a node.
     pub(super) fn node_queue(&self, ledger: &Ledger, slot: NodeSlot) -> Option<NodeQueueView> {
-        ledger.node_rooms().queue(slot).map(|queue| NodeQueueView {
-            queued: queue.length(),
-            started: queue.started(),
-            used: self.amounts(&queue.used()),
-        })
+        let queue = ledger.node_rooms().queue(slot)?;
+        Some(self.queue_of(&queue.figures()))
+    }
+
+    /// The opportunistic containers of a node, of which the figures were copied.
+    pub(super) fn queue_of(&self, figures: &NodeQueueFigures) -> NodeQueueView {
+        NodeQueueView {
+            queued: figures.queued,
+            started: figures.started,
+            used: self.amounts(&figures.used),
+        }
     }
 
     pub(super) fn node(&self, slot: NodeSlot, opportunistic: Option<NodeQueueView>) -> NodeView {

@@ -7,10 +7,10 @@
 //!
 //! Tests: `tests/runtime/whole_state.rs`.
 
-use super::view::{NodeQueueView, StateView};
+use super::view::StateView;
 use super::viewer::Viewer;
 use crate::cluster::NodeState;
-use crate::commit::{Ledger, LiveNumbers};
+use crate::commit::{AllNodeQueues, Ledger, LiveNumbers};
 use crate::id::{AppSlot, NodeSlot};
 use crate::runtime::{CallError, Threaded};
 use crate::snapshot::Snapshot;
@@ -23,40 +23,26 @@ impl Threaded {
     ///
     /// Cost: on the caller's thread, proportional to everything there is. Others wait for few thousand numbers of
     /// containers and rows at a time, and once for a look at each application, and at each node where opportunistic
-    /// containers are enabled.
+    /// containers are enabled. Those of nodes that have some are copied.
     ///
     /// # Errors
     ///
     /// Once the engine has shut down, and from inside a closure that looks at the ledger.
     pub fn state(&self) -> Result<StateView, CallError> {
-        let look = self.copy_in_passes::<LiveNumbers, _>(PART, node_queues)?;
-        Ok(view(&look.snapshot, &look.copy, look.found))
+        let queues = |ledger: &Ledger| ledger.node_rooms().all_figures();
+        let look = self.copy_in_passes::<LiveNumbers, _>(PART, queues)?;
+        Ok(view(&look.snapshot, &look.copy, &look.found))
     }
 }
 
-/// Figures of the queues of nodes, where there are any.
-fn node_queues(ledger: &Ledger) -> Vec<(NodeSlot, NodeQueueView)> {
-    let viewer = Viewer::of(ledger.state());
-    let all = (0..ledger.state().nodes.len()).map(NodeSlot::at);
-    all.filter_map(|node| Some((node, viewer.node_queue(ledger, node)?)))
-        .collect()
-}
-
-fn view(
-    snapshot: &Snapshot,
-    live: &LiveNumbers,
-    queues: Vec<(NodeSlot, NodeQueueView)>,
-) -> StateView {
+fn view(snapshot: &Snapshot, live: &LiveNumbers, queues: &AllNodeQueues) -> StateView {
     let state = snapshot.to_state();
     let viewer = Viewer::of(&state);
-    let mut queues = queues.into_iter().peekable();
-    let mut nodes = Vec::new();
-    for node in (0..state.nodes.len()).map(NodeSlot::at) {
-        let queue = queues.next_if(|(of, _)| *of == node);
-        if state.nodes[node].state != NodeState::Lost {
-            nodes.push(viewer.node(node, queue.map(|(_, queue)| queue)));
-        }
-    }
+    let queue_of = |node| queues.of(node).map(|queue| viewer.queue_of(&queue));
+    let nodes = (0..state.nodes.len()).map(NodeSlot::at);
+    let nodes = nodes.filter(|&node| state.nodes[node].state != NodeState::Lost);
+    let nodes = nodes.map(|node| viewer.node(node, queue_of(node)));
+    let nodes = nodes.collect();
     let apps = (0..state.apps.len()).map(AppSlot::at);
     let mut apps: Vec<_> = apps
         .filter(|&app| !state.apps[app].stage.is_over())

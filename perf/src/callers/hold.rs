@@ -82,7 +82,8 @@ impl Calls<'_> {
     /// Makes a call that may hold others.
     pub(super) fn make<T>(&mut self, call: impl FnOnce() -> T) -> T {
         let idle_since = self.spans.last().map_or(0, |&(_, ended)| ended);
-        if self.clock.now_ns() - idle_since > LONG_NS {
+        let prepared = self.clock.now_ns() - idle_since > LONG_NS;
+        if prepared {
             // What was done to prepare the call.
             self.parts_before = parts(self.engine);
         }
@@ -90,7 +91,7 @@ impl Calls<'_> {
         let came_to = call();
         let ended = self.clock.now_ns();
         self.spans.push((began, ended));
-        if ended - began > LONG_NS {
+        if prepared || ended - began > LONG_NS {
             self.count_parts();
         }
         came_to

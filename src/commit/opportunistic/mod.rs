@@ -50,8 +50,8 @@ use std::collections::BTreeMap;
 
 use self::limit::QueueLengths;
 use self::load_order::LoadOrder;
-pub use self::node_queue::NodeQueue;
 use self::node_queue::QueuedContainer;
+pub use self::node_queue::{AllNodeQueues, NodeQueue, NodeQueueFigures};
 use self::waiting_asks::WaitingAsks;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, NodeSlot};
