@@ -33,15 +33,15 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// A part so long that half as many took longer as there were calls: about the longest one of most calls. A
-    /// neighbour that takes the core makes single parts longer.
+    /// A part so long that a quarter as many took longer as there were calls: about the longest one of most calls. A
+    /// neighbour that takes the core makes single parts longer, and some rows have two calls in turn.
     #[expect(
         clippy::float_arithmetic,
         reason = "a share of the parts, for the report"
     )]
     pub(super) fn long_part_ns(&self) -> u64 {
         let parts = self.parts.len();
-        let longer = (self.calls as u64 / 2).min(parts.saturating_sub(1));
+        let longer = (self.calls as u64 / 4).min(parts.saturating_sub(1));
         self.parts
             .quantile(1.0 - longer as f64 / parts.max(1) as f64)
     }
@@ -125,7 +125,7 @@ impl Holds {
     ) -> Result<()> {
         let ended = AtomicBool::new(false);
         let (clock, rate) = (self.clock, self.rate);
-        let made = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let fetching = scope.spawn(|| fetch(engine, &clock, rate, &ended));
             let mut calling = Calls {
                 clock: self.clock,
@@ -143,8 +143,7 @@ impl Holds {
             let fetched = fetched.map_err(|_| anyhow!("the caller that fetches panicked"))??;
             self.fetches.extend(fetched);
             made
-        });
-        made
+        })
     }
 
     /// The same for one call of an engine that takes it once; whether there is time for another engine.
@@ -237,7 +236,7 @@ mod tests {
         };
         held.parts.record_n(1_000, 500);
         assert_eq!(held.long_part_ns(), 1_000);
-        held.parts.record_n(250_000, 8);
+        held.parts.record_n(250_000, 3);
         held.parts.record_n(9_000_000, 1);
         let long = held.long_part_ns();
         assert!((249_000..251_000).contains(&long), "{long}");

@@ -29,7 +29,7 @@ pub struct LiveContainer {
 
 /// What was copied of one node.
 #[derive(Clone, Debug, Default)]
-struct CopiedNode {
+struct RunningOnNode {
     /// How often it had changed then; nothing before the first copy.
     changes: Option<u32>,
     live: Vec<LiveContainer>,
@@ -38,7 +38,7 @@ struct CopiedNode {
 /// What nodes run, and the names of hosts and racks.
 #[derive(Clone, Debug, Default)]
 pub struct RunningCopy {
-    of: Vec<CopiedNode>,
+    of: Vec<RunningOnNode>,
     place_names: Vec<Arc<str>>,
     gangs: PlacedGangs,
 }
@@ -89,7 +89,7 @@ impl RunningCopy {
 impl CopiedRows for RunningCopy {
     fn grow(&mut self, ledger: &Ledger) -> usize {
         self.of
-            .resize_with(ledger.containers.nodes(), CopiedNode::default);
+            .resize_with(ledger.containers.nodes(), RunningOnNode::default);
         self.of.len() + ledger.place_names().len().div_ceil(NAMES_OF_ROW)
     }
 
