@@ -18,7 +18,7 @@ use std::hint::black_box;
 
 use smallvec::SmallVec;
 
-use self::lists::{emptied, list, place_in};
+use self::lists::{COMPARED, emptied, list, place_in};
 use super::container::{Container, ContainerState};
 use super::live::Live;
 use super::slab::Slab;
@@ -350,8 +350,10 @@ impl Containers {
 
     /// Some containers by id.
     pub(in crate::commit) fn by_id(&self, containers: &[ContainerSlot]) -> Vec<ContainerSlot> {
-        if containers.len() < 2 {
-            return containers.to_vec();
+        if containers.len() <= COMPARED {
+            let mut containers = containers.to_vec();
+            containers.sort_unstable_by_key(|&slot| self.get(slot).id);
+            return containers;
         }
         // Records are far away: each is read once.
         let named = containers.iter().map(|&slot| (self.get(slot).id, slot));

@@ -2,8 +2,8 @@
 
 use crate::commit::containers::slot::ContainerSlot;
 
-/// Containers of a list that are compared at once.
-const COMPARED: usize = 32;
+/// Containers of a list that are compared at once. A longer list is a long one.
+pub(super) const COMPARED: usize = 32;
 
 /// Room that a list keeps from one use to the next.
 const KEPT: usize = 64;
@@ -13,7 +13,11 @@ pub(super) fn place_in(list: &[ContainerSlot], slot: ContainerSlot) -> Option<us
     // Without a way out of the inner loop, several are compared at once: a node may have thousands.
     let has_it =
         |some: &[ContainerSlot]| some.iter().fold(false, |has, &other| has | (other == slot));
-    let before = list.chunks(COMPARED).position(has_it)? * COMPARED;
+    let before = if list.len() <= COMPARED {
+        0
+    } else {
+        list.chunks(COMPARED).position(has_it)? * COMPARED
+    };
     let at = list[before..].iter().position(|&other| other == slot)?;
     Some(before + at)
 }
