@@ -23,7 +23,7 @@ impl Threaded {
     ///
     /// Cost: on the caller's thread, proportional to everything there is. Others wait for few thousand numbers of
     /// containers and rows at a time, and once for a look at each application, and at each node where opportunistic
-    /// containers are enabled. Those of nodes that have some are copied.
+    /// containers are enabled. Figures of their queues are copied.
     ///
     /// # Errors
     ///

@@ -9,10 +9,7 @@ use capsched::api::{
     NodeReport, NodeSpec, OpportunisticSettings, PartitionSpec, PreemptionSettings, Rescheduler,
     ResourceVector, Sequential, Threaded, TreeSettings,
 };
-use capsched::commit::{
-    Container, ContainerState, InPasses, LiveContainer, PlacedCopy, RunningCopy, SeenContainer,
-    Verdict,
-};
+use capsched::commit::{ContainerState, InPasses, PlacedCopy, RunningCopy, SeenContainer, Verdict};
 use capsched::id::{NodeSlot, Set};
 use capsched::queue::{ConfiguredState, ContainerChange, ContainerUpdate};
 use capsched::rescheduler::{IntraQueueSettings, QueuePrioritySettings};
@@ -303,26 +300,19 @@ impl World {
     fn compare_running(&self, copy: &RunningCopy) {
         let ledger = self.desk.ledger();
         let in_one_piece = InPasses::<RunningCopy>::in_one_piece(ledger);
-        let rows = |copy: &RunningCopy| -> Vec<(NodeSlot, Vec<LiveContainer>)> {
-            let nodes = copy.by_node();
-            nodes.map(|(node, live)| (node, live.to_vec())).collect()
-        };
-        assert_eq!(rows(copy), rows(&in_one_piece));
+        assert!(copy.by_node().eq(in_one_piece.by_node()));
         assert_eq!(copy.place_names(), ledger.place_names());
         assert_eq!(copy.whole_gangs(), ledger.whole_gangs().count());
-
-        let copied = copy.by_node().flat_map(|(_, live)| live);
-        let copied = copied.map(|live| (live.running.id, live.launched, live.borrowed));
-        let mut copied: Vec<_> = copied.collect();
-        copied.sort_unstable();
+        let mut copied: Vec<_> = copy.by_node().flat_map(|(_, live)| live).collect();
+        copied.sort_unstable_by_key(|live| live.running.id);
+        let copied = copied
+            .iter()
+            .map(|live| (live.running.id, live.launched, live.borrowed));
         let apps = ledger.apps_by_id().into_iter();
         let live = apps.flat_map(|(_, app)| ledger.live_containers(app));
         let live = live.filter(|of| !of.is_auxiliary());
-        let launched = |of: &Container| of.state == ContainerState::Running;
-        let live = live.map(|of| (of.id, launched(of), of.borrowed));
-        let mut live: Vec<_> = live.collect();
-        live.sort_unstable();
-        assert_eq!(copied, live);
+        let live = live.map(|of| (of.id, of.state == ContainerState::Running, of.borrowed));
+        assert_eq!(copied.collect::<Vec<_>>(), live.collect::<Vec<_>>());
     }
 }
 

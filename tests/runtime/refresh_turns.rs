@@ -36,6 +36,8 @@ struct Shape {
     /// Leaves besides the others.
     more: usize,
     parallel: u32,
+    /// Levels below `root.a.p`, which is none with 0. With 1, `root.a.p.p1` is a leaf, and with 2 it is a parent.
+    levels: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,6 +69,39 @@ impl Shape {
         }
     }
 
+    /// The capacity of a queue below `root.a.p`, in hundredths of that.
+    fn deep_capacity(&self, share: u32) -> String {
+        match self.kind {
+            Kind::Percent => share.to_string(),
+            Kind::Weight => "1w".to_owned(),
+            Kind::Vector => format!("[memory=1w,vcores={share}%]"),
+            Kind::Absolute => {
+                let (memory, vcores) = (self.share * share / 5, self.share * share / 100);
+                format!("[memory={memory},vcores={vcores}]")
+            }
+        }
+    }
+
+    /// The queues from `root.a.p` on.
+    fn deep(&self) -> Vec<(String, String)> {
+        let queues =
+            |queue: &str, below: &str| (format!("root.a.{queue}.queues"), below.to_owned());
+        let capacity = |queue: &str, share| {
+            let capacity = self.deep_capacity(share);
+            (format!("root.a.{queue}.capacity"), capacity)
+        };
+        let mut pairs = Vec::new();
+        if self.levels > 0 {
+            pairs.push(("root.a.p.capacity".to_owned(), self.leaf_capacity(1)));
+            pairs.extend([queues("p", "p1"), capacity("p.p1", 100)]);
+        }
+        if self.levels > 1 {
+            pairs.push(queues("p.p1", "y,x"));
+            pairs.extend([capacity("p.p1.x", 60), capacity("p.p1.y", 40)]);
+        }
+        pairs
+    }
+
     /// What has no counterpart in the other kinds.
     fn of_kind(&self) -> Vec<(String, String)> {
         let (one, other) = (self.share.to_string(), (100 - self.share).to_string());
@@ -92,13 +127,17 @@ impl Shape {
         let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         let mut leaves = vec!["a1".to_owned(), "a2".to_owned()];
         leaves.extend((0..self.more).map(|at| format!("more{at}")));
+        let more = leaves.len();
+        leaves.extend((self.levels > 0).then(|| "p".to_owned()));
         let (one, other) = (self.share, 100 - self.share);
+        // What `root.a.p` has of 100.
+        let taken = u32::from(self.levels > 0);
         let mut pairs = vec![
             text("root.queues", "a,b"),
             text("root.a.queues", &leaves.join(",")),
             text("root.a.capacity", &self.capacity(one)),
             text("root.b.capacity", &self.capacity(other)),
-            text("root.a.a1.capacity", &self.leaf_capacity(other)),
+            text("root.a.a1.capacity", &self.leaf_capacity(other - taken)),
             text("root.a.a2.capacity", &self.leaf_capacity(one)),
             text("root.a.a1.ordering-policy", order),
             text("root.a.a2.max-parallel-apps", &self.parallel.to_string()),
@@ -109,10 +148,11 @@ impl Shape {
             ),
             text("schedule-asynchronously.enable", "false"),
         ];
-        for name in leaves.iter().skip(2) {
+        for name in &leaves[2..more] {
             let key = format!("root.a.{name}.capacity");
             pairs.push((key, self.leaf_capacity(0)));
         }
+        pairs.extend(self.deep());
         pairs.extend(self.of_kind());
         loaded(&pairs)
     }
@@ -142,7 +182,14 @@ enum Step {
     },
 }
 
-const QUEUES: [&str; 4] = ["root.a.a1", "root.a.a2", "root.b", "root.b.ann"];
+const QUEUES: [&str; 6] = [
+    "root.a.a1",
+    "root.a.a2",
+    "root.b",
+    "root.b.ann",
+    "root.a.p.p1",
+    "root.a.p.p1.x",
+];
 
 fn name(node: usize) -> NodeName {
     NodeName::new(&format!("n{node}"), 1).unwrap()
@@ -291,9 +338,10 @@ fn shapes() -> impl Strategy<Value = Shape> {
         any::<bool>(),
         0..4_usize,
         1..9_u32,
+        0..3_u8,
     );
     (kinds, figures).prop_map(
-        |(kind, (share, factor, masters, fair, more, parallel))| Shape {
+        |(kind, (share, factor, masters, fair, more, parallel, levels))| Shape {
             kind,
             share,
             factor,
@@ -301,6 +349,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
             fair,
             more,
             parallel,
+            levels,
         },
     )
 }
@@ -308,7 +357,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let app = || 1..9_u32;
     let step = prop_oneof![
-        2 => (app(), 0..4_usize, 0..3_usize)
+        2 => (app(), 0..6_usize, 0..3_usize)
             .prop_map(|(app, queue, user)| Step::Submit { app, queue, user }),
         4 => (app(), 1..12_i64, 0..9_i32, any::<bool>())
             .prop_map(|(app, memory, count, labelled)| Step::Ask { app, memory, count, labelled }),
@@ -394,7 +443,26 @@ fn shape() -> Shape {
         fair: false,
         more: 1,
         parallel: 5,
+        levels: 0,
     }
+}
+
+#[test]
+fn new_parents_are_taken_over_with_what_is_below_them() {
+    let mut both = Both::of(&shape().settings());
+    let next = Shape {
+        levels: 2,
+        ..shape()
+    };
+    assert_eq!(both.refresh(&next.settings(), &[]), Some(false));
+    both.compare();
+    let deep = QUEUES.len() - 1;
+    both.submit(1, deep, 0);
+    let queues = StateView::of(both.desk.ledger()).queues;
+    assert!(queues.iter().any(|queue| queue.path == QUEUES[deep]));
+    // The lists are in another order by now.
+    assert_eq!(both.refresh(&next.settings(), &[]), Some(false));
+    both.compare();
 }
 
 #[test]

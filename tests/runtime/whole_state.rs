@@ -178,6 +178,28 @@ fn a_rebuild_is_of_one_moment_while_others_are_served() {
 }
 
 #[test]
+fn a_rebuild_leaves_out_nothing_of_an_application_that_ended() {
+    let engine = engine(Mode::Heartbeat);
+    let asks = vec![Ask::anywhere(ResourceVector::of(&[8 * 1024, 1]), 200)];
+    engine.ask_opportunistic(app(0), asks).unwrap();
+    let waits = |engine: &Engine| {
+        let left_out = engine.rebuild_source().unwrap().read().left_out();
+        let waits = |sentence: &String| sentence.contains("opportunistic containers have no node");
+        left_out.into_iter().find(waits)
+    };
+    let before = waits(&engine).unwrap();
+    assert!(before.starts_with("112 "), "{before}");
+    // What runs takes space until its nodes report.
+    engine.ask(app(0), AskCall::default()).unwrap();
+    for number in 0..NODES {
+        let report = NodeReport::AsExpected;
+        engine.heartbeat(node(number), report).unwrap();
+    }
+    engine.finish_app(app(0)).unwrap();
+    assert_eq!(waits(&engine), None);
+}
+
+#[test]
 fn it_shows_what_was_answered_and_what_is_on_nodes() {
     let engine = engine(Mode::Heartbeat);
     let asks = vec![Ask::anywhere(ResourceVector::of(&[8 * 1024, 1]), 80)];

@@ -28,8 +28,9 @@ pub(super) struct Held {
     pub(super) longest_ns: u64,
     /// Of fetches that fell due during a call.
     pub(super) latency: Histogram,
-    /// What the committer did at a stretch, in processor time.
+    /// What the committer did at a stretch during `counted` of the calls, in processor time.
     pub(super) parts: Histogram,
+    pub(super) counted: usize,
 }
 
 impl Held {
@@ -41,7 +42,7 @@ impl Held {
     )]
     pub(super) fn long_part_ns(&self) -> u64 {
         let parts = self.parts.len();
-        let longer = (self.calls as u64 / 4).min(parts.saturating_sub(1));
+        let longer = (self.counted as u64 / 4).min(parts.saturating_sub(1));
         self.parts
             .quantile(1.0 - longer as f64 / parts.max(1) as f64)
     }
@@ -57,8 +58,9 @@ pub(super) struct Holds {
     spans: Vec<(u64, u64)>,
     /// When fetches were due, and when they were answered.
     fetches: Vec<(u64, u64)>,
-    /// What the committer did at a stretch during calls, in processor time.
+    /// What the committer did at a stretch during so many of the calls, in processor time.
     parts: Histogram,
+    counted: usize,
 }
 
 /// The calls of one engine while fetches go on.
@@ -69,8 +71,12 @@ pub(super) struct Calls<'a> {
     spans: &'a mut Vec<(u64, u64)>,
     engine: &'a Threaded,
     parts: &'a mut Histogram,
+    /// How many calls the parts are of.
+    counted: &'a mut usize,
     /// The parts that do not count: those before the present calls.
     parts_before: Histogram,
+    /// The present calls.
+    present: usize,
 }
 
 impl Calls<'_> {
@@ -85,12 +91,13 @@ impl Calls<'_> {
         let prepared = self.clock.now_ns() - idle_since > LONG_NS;
         if prepared {
             // What was done to prepare the call.
-            self.parts_before = parts(self.engine);
+            (self.parts_before, self.present) = (parts(self.engine), 0);
         }
         let began = self.clock.now_ns();
         let came_to = call();
         let ended = self.clock.now_ns();
         self.spans.push((began, ended));
+        self.present += 1;
         if prepared || ended - began > LONG_NS {
             self.count_parts();
         }
@@ -101,6 +108,7 @@ impl Calls<'_> {
     fn count_parts(&mut self) {
         let now = parts(self.engine);
         self.parts.merge(&now.since(&self.parts_before));
+        *self.counted += std::mem::take(&mut self.present);
         self.parts_before = now;
     }
 }
@@ -114,6 +122,7 @@ impl Holds {
             spans: Vec::new(),
             fetches: Vec::new(),
             parts: Histogram::new(),
+            counted: 0,
         }
     }
 
@@ -133,6 +142,8 @@ impl Holds {
                 spans: &mut self.spans,
                 engine,
                 parts: &mut self.parts,
+                counted: &mut self.counted,
+                present: 0,
                 parts_before: parts(engine),
             };
             let made = calls(&mut calling);
@@ -171,6 +182,7 @@ impl Holds {
         let mut held = Held {
             calls: self.spans.len(),
             parts: self.parts,
+            counted: self.counted,
             ..Held::default()
         };
         let mut fetches = self.fetches.into_iter().peekable();
@@ -187,6 +199,8 @@ impl Holds {
 
 /// What the committer did at a stretch so far.
 fn parts(engine: &Threaded) -> Histogram {
+    // The committer hands over what it measured before it answers this.
+    engine.quiesce();
     let latencies = engine.latencies();
     latencies.get(Phase::Part).cloned().unwrap_or_default()
 }
@@ -231,7 +245,7 @@ mod tests {
     #[test]
     fn the_long_part_is_the_longest_of_most_calls() {
         let mut held = Held {
-            calls: 10,
+            counted: 10,
             ..Held::default()
         };
         held.parts.record_n(1_000, 500);

@@ -43,8 +43,8 @@ impl RebuildSource {
 impl Threaded {
     /// The state at one moment, from which a [`Rebuild`] is read.
     ///
-    /// Cost: others wait for the copy of a thousand containers and the rest of one node at a time, and once for a look at
-    /// every node and a copy of what changed in between.
+    /// Cost: others wait for a copy of a thousand containers and the rest of one node at a time. At last they wait for a
+    /// look at every node, gang and application with opportunistic asks, and a copy of what changed in between.
     ///
     /// # Errors
     ///

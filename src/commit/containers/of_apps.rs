@@ -77,7 +77,7 @@ impl Containers {
         }
         let to_stop = container.to_stop;
         self.set_due(slot, false, to_stop);
-        self.note_rewritten(slot);
+        self.note_launched(slot);
     }
 
     /// Containers that an application has not fetched, by key and size, the oldest first.

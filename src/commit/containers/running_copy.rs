@@ -1,6 +1,6 @@
 //! What all nodes run, as a rebuild reads it.
 //!
-//! Tests: `tests/runtime/whole_state.rs`.
+//! Tests: `tests/runtime/preemption_turns.rs`, `tests/runtime/whole_state.rs`.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub struct LiveContainer {
 /// What was copied of one node.
 #[derive(Clone, Debug, Default)]
 struct RunningOnNode {
-    /// How often it had changed then; nothing before the first copy.
-    changes: Option<u32>,
+    /// How often it had changed then, and how many containers were launched; nothing before the first copy.
+    changes: Option<(u32, u32)>,
     live: Vec<LiveContainer>,
 }
 
@@ -66,7 +66,8 @@ impl RunningCopy {
     }
 
     fn copy_node(&mut self, ledger: &Ledger, node: NodeSlot) -> usize {
-        let changes = Some(ledger.containers.changes_on(node));
+        let containers = &ledger.containers;
+        let changes = Some((containers.changes_on(node), containers.launches_on(node)));
         let of = &mut self.of[node.index()];
         if of.changes == changes {
             return 0;

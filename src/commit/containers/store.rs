@@ -72,8 +72,10 @@ struct OfApp {
 struct OfNode {
     /// Those whose space is taken.
     placed: Vec<ContainerSlot>,
-    /// How often something changed that copies of the node show.
+    /// How often something changed that copies of the node show, but for launches.
     changes: u32,
+    /// How many containers were launched; counts around.
+    launches: u32,
     /// The one that waits.
     reserved: Option<ContainerSlot>,
     /// Those that are launched at the node's next report.

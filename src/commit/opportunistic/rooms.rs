@@ -91,9 +91,10 @@ impl<'a> NodeRooms<'a> {
             .then_some(waiting)
     }
 
-    /// Containers that all applications still want, of their present attempts.
+    /// Containers that all applications which did not end still want, of their present attempts.
     pub(super) fn waiting_in_all(self) -> u64 {
         let apps = self.opportunistic.waiting.keys();
+        let apps = apps.filter(|&&app| !self.state.apps[app].stage.is_over());
         let waiting = apps.filter_map(|&app| self.waiting_asks(app));
         waiting.map(WaitingAsks::containers).sum()
     }

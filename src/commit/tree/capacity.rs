@@ -153,8 +153,8 @@ fn update_leaf<const N: usize>(
 /// What follows for all queues from what they use. `enter` sets what a queue is configured with: those above it are
 /// entered before.
 ///
-/// Cost: a visit of each queue in the order of their memory, since lists are in that of a hash map after a refresh.
-/// Applications become active in the order of the lists.
+/// Cost: a visit of each queue in the order of their memory, since lists are in that of a hash map after a refresh. Then
+/// one of each leaf with applications and of those above it: applications become active in the order of the lists.
 pub(super) fn follow_use(
     state: &mut State,
     leaves: &mut Leaves,
@@ -223,7 +223,7 @@ fn follow_apps_below<const N: usize>(
     }
 }
 
-/// The same for a leaf.
+/// What follows for a leaf from what it uses.
 fn follow_leaf<const N: usize>(
     state: &mut State,
     leaves: &mut Leaves,
@@ -259,7 +259,7 @@ fn follow_apps<const N: usize>(state: &mut State, leaves: &mut Leaves, leaf: Que
     }
 }
 
-/// The same for the figures of a leaf on a partition. `current`: what it may use on the default one.
+/// What follows for the figures of a leaf on a partition. `current`: what it may use on the default one.
 fn follow_on<const N: usize>(
     state: &mut State,
     leaf: QueueSlot,

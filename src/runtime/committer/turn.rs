@@ -179,6 +179,7 @@ impl<C: Clock> Committer<C> {
 
     /// Refuses what comes from now on, and carries out all that was accepted before.
     fn drain(&mut self) {
+        self.begin_part();
         self.proposers.close();
         let mut late = Vec::new();
         let inbox = &mut self.inbox;
@@ -241,6 +242,12 @@ impl<C: Clock> Committer<C> {
 
     /// Carries a command out as far as the budget has items for it; what is left.
     fn carry_out(&mut self, command: Command, budget: &mut usize) -> Option<Command> {
+        let left = self.carry_out_part(command, budget);
+        self.end_part();
+        left
+    }
+
+    fn carry_out_part(&mut self, command: Command, budget: &mut usize) -> Option<Command> {
         let command = match command {
             Command::Quiesce(reply) => {
                 self.idle.await_quiet(reply);
@@ -264,7 +271,6 @@ impl<C: Clock> Committer<C> {
         }
         let schedules = self.heartbeats_schedule;
         let left = self.change(|engine| command.go_on(engine, schedules, budget));
-        self.end_part();
         // Of a command with many items the last ones are the news: what proposers decide between two others
         // is as if it had been asked for one after the other.
         if !look && left.is_none() {
@@ -304,11 +310,12 @@ impl<C: Clock> Committer<C> {
         self.begin_part();
         if self.publication.is_wanted() {
             self.show();
+            self.end_part();
         } else if awaited && self.publication.is_behind() {
             self.publish_in_parts();
+            self.end_part();
         }
         self.deliver();
-        self.end_part();
         self.measures.recorder.hand_over();
         self.answer_quiet();
         self.has_work()

@@ -12,8 +12,8 @@ pub enum Latencies {
     /// Some decisions are measured, at less than a fiftieth of the time.
     #[default]
     Sampled,
-    /// Every decision that proposes something is measured as a whole, the steps of some, and every turn of the
-    /// committer: for runs that are looked at, where a sample of few decisions would say nothing.
+    /// Every decision that proposes something is measured as a whole, the steps of some, and every part of the
+    /// committer's work: for runs that are looked at, where a sample of few decisions would say nothing.
     All,
 }
 

@@ -29,13 +29,24 @@ impl Containers {
         self.by_node.len()
     }
 
-    /// How often something changed on a node, for comparisons.
+    /// How often something changed on a node, for comparisons. Launches do not count.
     pub(in crate::commit) fn changes_on(&self, node: NodeSlot) -> u32 {
         self.by_node[node.index()].changes
     }
 
-    /// A container was written that stays on its node: it was launched, it ended, it is charged otherwise, or a master
-    /// runs in it.
+    /// How many containers were launched on a node, for comparisons.
+    pub(in crate::commit) fn launches_on(&self, node: NodeSlot) -> u32 {
+        self.by_node[node.index()].launches
+    }
+
+    /// A node reported that it launched a container.
+    pub(in crate::commit) fn note_launched(&mut self, slot: ContainerSlot) {
+        let node = self.records[slot.0 as usize].node;
+        let launches = &mut self.by_node[node.index()].launches;
+        *launches = launches.wrapping_add(1);
+    }
+
+    /// A container was written that stays on its node: it ended, it is charged otherwise, or a master runs in it.
     pub(in crate::commit) fn note_rewritten(&mut self, slot: ContainerSlot) {
         let node = self.records[slot.0 as usize].node;
         self.by_node[node.index()].note_change();
