@@ -18,6 +18,9 @@ pub(super) const FETCHES: ApplicationId = ApplicationId::new(u32::MAX);
 /// prepared.
 const LONG_NS: u64 = 1_000_000;
 
+/// Within this time a fetch falls due several times.
+const HAND_OVER: Duration = Duration::from_millis(2);
+
 /// How long before its moment a fetch no longer sleeps: timers of Linux are late by some 50 us.
 const NEAR_NS: u64 = 100_000;
 
@@ -199,8 +202,9 @@ impl Holds {
 
 /// What the committer did at a stretch so far.
 fn parts(engine: &Threaded) -> Histogram {
-    // The committer hands over what it measured before it answers this.
-    engine.quiesce();
+    // The committer hands over what it measured at its next pause, and with each fetch. `quiesce` would do so at once, and
+    // make a snapshot of what the call wrote.
+    std::thread::sleep(HAND_OVER);
     let latencies = engine.latencies();
     latencies.get(Phase::Part).cloned().unwrap_or_default()
 }
