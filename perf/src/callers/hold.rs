@@ -80,6 +80,8 @@ pub(super) struct Calls<'a> {
     parts_before: Histogram,
     /// The present calls.
     present: usize,
+    /// When the last call ended and its parts were read.
+    idle_since_ns: u64,
 }
 
 impl Calls<'_> {
@@ -90,8 +92,7 @@ impl Calls<'_> {
 
     /// Makes a call that may hold others.
     pub(super) fn make<T>(&mut self, call: impl FnOnce() -> T) -> T {
-        let idle_since = self.spans.last().map_or(0, |&(_, ended)| ended);
-        let prepared = self.clock.now_ns() - idle_since > LONG_NS;
+        let prepared = self.clock.now_ns() - self.idle_since_ns > LONG_NS;
         if prepared {
             // What was done to prepare the call.
             (self.parts_before, self.present) = (parts(self.engine), 0);
@@ -104,6 +105,7 @@ impl Calls<'_> {
         if prepared || ended - began > LONG_NS {
             self.count_parts();
         }
+        self.idle_since_ns = self.clock.now_ns();
         came_to
     }
 
@@ -147,6 +149,7 @@ impl Holds {
                 parts: &mut self.parts,
                 counted: &mut self.counted,
                 present: 0,
+                idle_since_ns: 0,
                 parts_before: parts(engine),
             };
             let made = calls(&mut calling);
