@@ -11,8 +11,8 @@ use crate::id::NodeName;
 use crate::queue::{EndCause, NodeSpec};
 use crate::resource::ResourceVector;
 
-/// Items that the end of one container counts as: it takes some 1.5 us.
-const END: usize = 2;
+/// Items that the end of one container counts as: it takes some 2 us where nothing of it is in a cache.
+const END: usize = 4;
 
 impl Ledger {
     /// A node takes no new containers; at later heartbeats its total follows what is left.
@@ -26,8 +26,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Ends containers of a node that is about to be removed, half as many as the budget has; whether no more than that
-    /// were left, which stay. Until it is removed the node takes no new ones.
+    /// Ends containers of a node that is about to be removed, a quarter as many as the budget has; whether no more than
+    /// that were left, which stay. Until it is removed the node takes no new ones.
     pub fn end_containers_on(&mut self, name: &NodeName, budget: &mut usize) -> bool {
         let Ok(slot) = registered(&self.registry, name) else {
             return true;
