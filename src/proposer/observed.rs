@@ -27,7 +27,7 @@ pub(crate) fn note_counters(state: &mut State, observation: &Observation) {
         opportunities,
         missed,
     } = *observation
-        && let Ok(at) = state.apps[app].find_key(key)
+        && let Ok(at) = state.apps[app].keys.find(key)
     {
         let asks = &mut state.apps[app].keys[at];
         (asks.opportunities, asks.missed) = (opportunities, missed);

@@ -66,7 +66,7 @@ impl<const N: usize> Sink<N> for CopySink {
 // Must equal the ledger's path in what limits and orders read.
 fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> OverlayResult {
     let app = proposal.app;
-    let Ok(key) = state.apps[app].find_key(proposal.key) else {
+    let Ok(key) = state.apps[app].keys.find(proposal.key) else {
         return OverlayResult::No;
     };
     let placement = ContainerPlacement::<N> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::app_keys::AppKeys;
 use super::key_asks::KeyAsks;
 use super::master_moves::MasterMoves;
 use super::per_partition::PerPartition;
@@ -48,7 +49,7 @@ pub struct App {
     /// Figures by partition.
     pub parts: PerPartition<AppPart>,
     /// Everything asked, by key, ascending.
-    pub keys: SmallVec<[KeyAsks; 1]>,
+    pub keys: AppKeys,
     /// Position of the first key with outstanding asks; the number of keys where none has any.
     pub first_open: u32,
     /// Its number.
@@ -218,119 +219,57 @@ impl App {
         self.submission.restarts == Restarts::KeepingContainers && !self.unmanaged
     }
 
-    /// Position of a key, or where it would be.
-    ///
-    /// # Errors
-    ///
-    /// The place to insert the key at, when it was never used.
-    #[inline]
-    pub fn find_key(&self, key: SchedulerKey) -> Result<usize, usize> {
-        // Mostly there is one key, or the first is served.
-        if self.keys.first().is_some_and(|asks| asks.key == key) {
-            return Ok(0);
-        }
-        self.find_key_among(key)
-    }
-
-    #[inline(never)]
-    fn find_key_among(&self, key: SchedulerKey) -> Result<usize, usize> {
-        self.keys.binary_search_by(|asks| asks.key.cmp(&key))
-    }
-
     /// What was asked under a key, if it was ever used.
     #[inline]
     #[must_use]
     pub fn key(&self, key: SchedulerKey) -> Option<&KeyAsks> {
-        self.find_key(key).ok().map(|i| &self.keys[i])
+        self.keys.find(key).ok().map(|at| &self.keys[at])
     }
 
     /// What was asked under a key; creates an empty entry.
     pub fn key_mut(&mut self, key: SchedulerKey) -> &mut KeyAsks {
-        let at = match self.find_key(key) {
-            Ok(at) => at,
-            Err(at) => {
-                self.keys.insert(at, KeyAsks::new(key));
-                // An entry without asks stands before the first open key, or behind it.
-                self.first_open += u32::from(at <= self.first_open());
-                at
-            }
-        };
+        let at = self.add_key(key);
         &mut self.keys[at]
     }
 
-    /// Takes over entries without asks, ascending by key, where there is no key yet; whether it did.
-    pub fn take_entries(&mut self, entries: &mut Vec<KeyAsks>) -> bool {
-        let takes = self.keys.is_empty() && !entries.is_empty();
-        if takes {
-            self.keys = SmallVec::from_vec(std::mem::take(entries));
+    /// Creates an empty entry for a key that has none; the position of its entry.
+    pub fn add_key(&mut self, key: SchedulerKey) -> usize {
+        self.keys.find(key).unwrap_or_else(|at| {
+            self.keys.insert(at, KeyAsks::new(key));
+            // An entry without asks stands before the first open key, or behind it.
+            self.first_open += u32::from(at <= self.first_open());
+            at
+        })
+    }
+
+    /// Takes over entries without asks where there is no key yet.
+    pub fn take_entries(&mut self, entries: AppKeys) {
+        if self.keys.is_empty() {
+            self.keys = entries;
             self.first_open = position(self.keys.len());
         }
-        takes
     }
 
-    /// Those of some keys that have no entry.
-    ///
-    /// Cost: a search for each.
-    pub fn missing<'a>(
-        &'a self,
-        keys: &'a [SchedulerKey],
-    ) -> impl Iterator<Item = SchedulerKey> + 'a {
-        let missing = |key: &SchedulerKey| self.find_key(*key).is_err();
-        keys.iter().copied().filter(missing)
+    /// Removes the entry of a key under which nothing ever happened.
+    pub fn remove_unused(&mut self, key: SchedulerKey) {
+        self.remove_if(key, |asks| !asks.is_used());
     }
 
-    /// Creates an empty entry for each of some keys that has none, all at once.
-    ///
-    /// Cost: that of sorting the new ones, and one move of all entries.
-    pub fn add_keys(&mut self, keys: impl IntoIterator<Item = SchedulerKey>) {
-        let keys = keys.into_iter();
-        let mut new: Vec<_> = keys.filter(|&key| self.find_key(key).is_err()).collect();
-        new.sort_unstable();
-        new.dedup();
-        if let [only] = new.as_slice() {
-            self.key_mut(*only);
+    /// Removes the entry of a key under which nothing is asked or reserved, with its counters.
+    pub fn forget_key(&mut self, key: SchedulerKey) {
+        self.remove_if(key, |asks| {
+            !asks.outstanding && asks.asks.is_empty() && asks.reserved.is_empty()
+        });
+    }
+
+    /// Removes the entry of a key that has no outstanding asks.
+    fn remove_if(&mut self, key: SchedulerKey, goes: impl FnOnce(&KeyAsks) -> bool) {
+        if let Ok(at) = self.keys.find(key)
+            && goes(&self.keys[at])
+        {
+            self.keys.remove(at);
+            self.first_open -= u32::from(at < self.first_open());
         }
-        if new.len() < 2 {
-            return;
-        }
-        let first = self.keys.get(self.first_open()).map(|asks| asks.key);
-        let mut merged = SmallVec::with_capacity(self.keys.len() + new.len());
-        let mut known = std::mem::take(&mut self.keys).into_iter().peekable();
-        for key in new {
-            while let Some(before) = known.next_if(|asks| asks.key < key) {
-                merged.push(before);
-            }
-            merged.push(KeyAsks::new(key));
-        }
-        merged.extend(known);
-        self.keys = merged;
-        let at = match first {
-            Some(key) => self.find_key(key).unwrap_or_else(|at| at),
-            None => self.keys.len(),
-        };
-        self.first_open = position(at);
-    }
-
-    /// Removes those of some keys under which nothing ever happened.
-    pub fn remove_unused(&mut self, keys: impl IntoIterator<Item = SchedulerKey>) {
-        let mut keys: Vec<_> = keys.into_iter().collect();
-        keys.sort_unstable();
-        let listed = |key: &SchedulerKey| keys.binary_search(key).is_ok();
-        self.keys
-            .retain(|asks| asks.is_used() || !listed(&asks.key));
-        let first = self.keys.iter().position(|asks| asks.outstanding);
-        self.first_open = position(first.unwrap_or(self.keys.len()));
-    }
-
-    /// Removes those of some keys, ascending, under which nothing is asked or reserved, with their counters.
-    pub fn forget_keys(&mut self, keys: &[SchedulerKey]) {
-        let gone = |asks: &KeyAsks| {
-            let idle = !asks.outstanding && asks.asks.is_empty() && asks.reserved.is_empty();
-            idle && keys.binary_search(&asks.key).is_ok()
-        };
-        self.keys.retain(|asks| !gone(asks));
-        let first = self.keys.iter().position(|asks| asks.outstanding);
-        self.first_open = position(first.unwrap_or(self.keys.len()));
     }
 
     /// Position of the first key with outstanding asks; the number of keys where none has any.
@@ -350,8 +289,8 @@ impl App {
     /// The keys with outstanding asks, ascending.
     #[inline]
     pub fn open_keys(&self) -> impl Iterator<Item = &KeyAsks> {
-        let from = self.first_open().min(self.keys.len());
-        self.keys[from..].iter().filter(|asks| asks.outstanding)
+        let behind = self.keys.iter_from(self.first_open());
+        behind.filter(|asks| asks.outstanding)
     }
 
     /// The key at a position has outstanding asks from now on.
@@ -367,13 +306,13 @@ impl App {
     pub fn close_key(&mut self, at: usize) {
         self.keys[at].outstanding = false;
         if at == self.first_open() {
-            let behind = self.keys[at..].iter().position(|asks| asks.outstanding);
-            self.first_open = position(behind.map_or(self.keys.len(), |by| at + by));
+            let next = self.keys.iter_from(at).position(|asks| asks.outstanding);
+            self.first_open = position(next.map_or(self.keys.len(), |by| at + by));
         }
     }
 
     /// Takes all keys away.
-    pub fn take_keys(&mut self) -> SmallVec<[KeyAsks; 1]> {
+    pub fn take_keys(&mut self) -> AppKeys {
         self.first_open = 0;
         std::mem::take(&mut self.keys)
     }

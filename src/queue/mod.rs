@@ -2,6 +2,7 @@
 
 mod amounts;
 mod app;
+mod app_keys;
 mod configured_amounts;
 mod constraint;
 mod demand;
@@ -26,6 +27,7 @@ mod user;
 
 pub use amounts::{Amounts, Excess};
 pub use app::{App, AppPart, AppStage, HeadroomProvider, Submission, refresh_fair_figures};
+pub use app_keys::{AppKeys, AppKeysIter};
 pub use configured_amounts::ConfiguredAmounts;
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};

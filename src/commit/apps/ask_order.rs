@@ -6,37 +6,16 @@
 use smallvec::SmallVec;
 
 use crate::id::{Map, SchedulerKey, java_order};
-use crate::queue::{Ask, KeyAsks};
+use crate::queue::{AppKeys, Ask, KeyAsks};
 
 /// Positions of the asks of a call, key by key in the order of a hash map; under a key the ask for
 /// `*` comes last. Of two asks for one place under a key only the later one is among them.
 #[derive(Debug, Default)]
 pub struct AskOrder {
     pub(super) positions: SmallVec<[u32; 2]>,
-    /// Nothing where there is one key at most, so that the usual order is small.
-    pub(super) several: Option<Box<SeveralKeys>>,
-}
-
-/// The keys of a call that has more than one.
-#[derive(Debug)]
-pub(super) struct SeveralKeys {
-    /// The keys, ascending.
-    pub(super) keys: Vec<SchedulerKey>,
     /// An entry without asks for each of many keys, for an application that has no key yet: made here, it costs the
-    /// ledger's thread nothing.
-    pub(super) entries: Vec<KeyAsks>,
-}
-
-impl SeveralKeys {
-    /// The keys of a call, ascending; nothing for one at most.
-    fn of(keys: Vec<SchedulerKey>) -> Option<Box<Self>> {
-        let entries = match keys.len() {
-            0..2 => return None,
-            MANY_KEYS.. => keys.iter().copied().map(KeyAsks::new).collect(),
-            _ => Vec::new(),
-        };
-        Some(Box::new(Self { keys, entries }))
-    }
+    /// ledger's thread nothing. Nothing for fewer keys.
+    pub(super) entries: Option<Box<AppKeys>>,
 }
 
 /// Keys from which on their entries are made beforehand.
@@ -63,12 +42,15 @@ impl AskOrder {
         if asks.len() < 2 {
             return Self {
                 positions: (0..).take(asks.len()).collect(),
-                several: None,
+                entries: None,
             };
         }
         let sorted = sorted(asks);
         let mut ranges = ranges(&sorted);
-        let keys: Vec<_> = ranges.iter().map(|range| range.key).collect();
+        let entries = (ranges.len() >= MANY_KEYS).then(|| {
+            let entries = ranges.iter().map(|range| KeyAsks::new(range.key));
+            Box::new(entries.collect())
+        });
         // A map keeps the order of insertion inside a bucket.
         ranges.sort_unstable_by_key(|range| range.first);
         java_order::sort(&mut ranges, 0, |range| {
@@ -88,13 +70,8 @@ impl AskOrder {
         }
         Self {
             positions,
-            several: SeveralKeys::of(keys),
+            entries,
         }
-    }
-
-    /// The keys, ascending; none where there is one at most.
-    pub(super) fn keys(&self) -> &[SchedulerKey] {
-        self.several.as_ref().map_or(&[], |several| &several.keys)
     }
 }
 
@@ -196,7 +173,6 @@ mod tests {
                 positions
             };
             prop_assert_eq!(sorted(found), sorted(plain));
-            prop_assert!(order.keys().is_sorted());
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::commit::leaves::Leaves;
 use crate::commit::leaves::demand::{Checked, CheckedAsks, ask_at_places, check_key};
 use crate::commit::ledger::Ledger;
 use crate::commit::registry::Registry;
-use crate::id::{AppSlot, ApplicationId, NameId, QueueSlot, SchedulerKey};
+use crate::id::{AppSlot, ApplicationId, NameId, QueueSlot};
 use crate::queue::{App, AskCall, AskReply, EndCause, PlaceAsk};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -38,7 +38,6 @@ enum AskStep {
     Update,
     Release,
     Correct,
-    Keys,
     Asks,
     Requests,
     Shun,
@@ -61,8 +60,6 @@ pub struct AskProgress {
     largest: ResourceVector,
     checked: CheckedAsks,
     requests: Vec<CheckedRequest>,
-    /// Keys that are new to the application.
-    new_keys: Vec<SchedulerKey>,
     /// Nothing where the call changes no container.
     updates: Option<Box<UpdateProgress>>,
     /// Whether an ask for `*` was taken over, or else a request changed its number.
@@ -87,7 +84,6 @@ impl AskProgress {
         (self.order, self.owner, self.queue, self.default) = (order, None, None, None);
         self.checked.clear();
         self.requests.clear();
-        self.new_keys.clear();
         self.updates = (!call.updates.is_empty()).then(Box::default);
         (self.changed, self.requests_changed) = (false, false);
     }
@@ -136,31 +132,6 @@ impl AskProgress {
         }
     }
 
-    /// Makes room for new keys. Those that others add or forget between two parts get or lose their entry by that.
-    ///
-    /// Cost: a search for each key; one move of all entries where there are old and new ones.
-    fn add_ask_keys(&mut self, row: &mut App, budget: &mut usize) {
-        let Some(several) = &mut self.order.several else {
-            self.go_to(AskStep::Asks);
-            return;
-        };
-        let entries = &mut several.entries;
-        if self.done == 0 && !entries.is_empty() && row.take_entries(entries) {
-            self.go_to(AskStep::Asks);
-            return;
-        }
-        let all = several.keys.len();
-        let range = take(&mut self.done, all, budget);
-        self.new_keys.extend(row.missing(&several.keys[range]));
-        if self.done == all {
-            let new = std::mem::take(&mut self.new_keys);
-            if !new.is_empty() {
-                row.add_keys(new);
-            }
-            self.go_to(AskStep::Asks);
-        }
-    }
-
     /// Takes over asks; whether one was for `*` decides about the requests that follow. A key that belongs to a
     /// scheduling request ends the call: what came before stays.
     // As AppSchedulingInfo.updateResourceRequests with SingleConstraintAppPlacementAllocator.
@@ -178,8 +149,8 @@ impl AskProgress {
         while let Some(position) = range.next() {
             let Checked { key, ask } = at(position).clone();
             if let Err(error) = check_key(state, app, key) {
-                let keys = self.order.keys().iter().copied();
-                state.apps[app].remove_unused(keys);
+                let row = &mut state.apps[app];
+                asks.iter().for_each(|ask| row.remove_unused(ask.key));
                 return Err(error);
             }
             if ask.place == NameId::ANY {
@@ -297,8 +268,12 @@ impl Ledger {
         if progress.step == AskStep::Release {
             self.release_containers(app, call, progress, reply, budget);
         }
-        if matches!(progress.step, AskStep::Correct | AskStep::Keys) {
-            self.prepare_asks(app, progress, budget);
+        if progress.step == AskStep::Correct {
+            self.correct(app, &mut progress.checked);
+            if let Some(entries) = progress.order.entries.take() {
+                self.state.apps[app].take_entries(*entries);
+            }
+            progress.go_to(AskStep::Asks);
         }
         if progress.step == AskStep::Asks {
             progress.take_over_asks((&mut self.state, &mut self.leaves), app, budget)?;
@@ -412,15 +387,6 @@ impl Ledger {
         }
     }
 
-    /// Lowers asks by what was not fetched, and makes room for new keys.
-    fn prepare_asks(&mut self, app: AppSlot, progress: &mut AskProgress, budget: &mut usize) {
-        if progress.step == AskStep::Correct {
-            self.correct(app, &mut progress.checked);
-            progress.go_to(AskStep::Keys);
-        }
-        progress.add_ask_keys(&mut self.state.apps[app], budget);
-    }
-
     /// Takes over scheduling requests, if no ask for `*` was among the asks.
     fn take_over_requests(
         &mut self,
@@ -429,19 +395,16 @@ impl Ledger {
         budget: &mut usize,
     ) -> Result<(), AskError> {
         let requests = &progress.requests;
-        let keys = || requests.iter().map(|request| request.0);
         if requests.is_empty() || progress.changed {
             progress.go_to(AskStep::Shun);
             return Ok(());
-        }
-        if progress.done == 0 && requests.len() > 1 {
-            self.state.apps[app].add_keys(keys());
         }
         for at in take(&mut progress.done, requests.len(), budget) {
             match self.update_constrained(app, &requests[at]) {
                 Ok(changed) => progress.requests_changed |= changed,
                 Err(error) => {
-                    self.state.apps[app].remove_unused(keys());
+                    let row = &mut self.state.apps[app];
+                    requests.iter().for_each(|request| row.remove_unused(request.0));
                     return Err(error);
                 }
             }

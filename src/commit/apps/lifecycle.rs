@@ -19,7 +19,7 @@ use crate::commit::tree::build;
 use crate::commit::tree::build::app_left;
 use crate::id::{AppSlot, ApplicationId, PartitionId, QueuePath, QueueSlot};
 use crate::queue::{
-    App, AppSpec, AppStage, Demand, EndCause, MasterMoves, PerPartition, PriorityRefusal,
+    App, AppKeys, AppSpec, AppStage, Demand, EndCause, MasterMoves, PerPartition, PriorityRefusal,
     Submission,
 };
 use crate::resource::ResourceVector;
@@ -301,7 +301,7 @@ impl Ledger {
             stage: AppStage::Waiting,
             runnable: true,
             parts: PerPartition::new(self.state.partitions.len()),
-            keys: SmallVec::new(),
+            keys: AppKeys::default(),
             first_open: 0,
             requested: SmallVec::new(),
             blacklist: Vec::new(),

@@ -330,7 +330,7 @@ fn refuse_update(
 
 /// Makes room for the keys of promotions and increases, and drops those of containers that are gone.
 ///
-/// Cost: one move of all keys, and a look at each once many of them are not of live containers.
+/// Cost: a search for each of these keys, and a look at all once many are not of live containers.
 fn make_room_for_updates(
     (state, containers): (&mut State, &Containers),
     app: AppSlot,
@@ -352,9 +352,11 @@ fn make_room_for_updates(
             container.is_some_and(|number| containers.live(app, number).is_none())
         });
         let gone: Vec<_> = gone.collect();
-        row.forget_keys(&gone);
+        gone.into_iter().for_each(|key| row.forget_key(key));
     }
-    row.add_keys(keys);
+    for key in keys {
+        row.add_key(key);
+    }
 }
 
 /// Adds the auxiliary container of a decrease or demotion. It takes nothing until that is handed out.

@@ -26,7 +26,7 @@ impl Ledger {
     ) {
         let (app, count) = (gang.slot, gang.minimum);
         let row = &self.state.apps[app];
-        let asked = row.find_key(gang.key).ok().and_then(|key| {
+        let asked = row.keys.find(gang.key).ok().and_then(|key| {
             let ask = row.keys[key].at(NameId::ANY)?;
             Some((key, SoleAsk::of(ask)))
         });

@@ -157,7 +157,7 @@ impl Leaves {
 /// Forgets everything that an application asked for.
 pub(in crate::commit) fn drop_asks(state: &mut State, app: AppSlot) {
     let leaf = state.apps[app].leaf;
-    for asks in state.apps[app].take_keys() {
+    for asks in &state.apps[app].take_keys() {
         if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
             let size = any.size.get().times(i64::from(any.count));
             add_queue_pending(state, leaf, asks.partition, -size);

@@ -95,7 +95,7 @@ impl Leaves {
         key: SchedulerKey,
     ) {
         let row = &mut state.apps[app];
-        let Ok(at) = row.find_key(key) else { return };
+        let Ok(at) = row.keys.find(key) else { return };
         let asks = &mut row.keys[at];
         let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) else {
             return;
@@ -150,7 +150,7 @@ impl Leaves {
             self.stop_asking_without_keys(state, app);
         } else if before <= 0 {
             let row = &mut state.apps[app];
-            if let Ok(at) = row.find_key(key) {
+            if let Ok(at) = row.keys.find(key) {
                 row.open_key(at);
             }
             self.start_asking(state, app);
@@ -233,7 +233,7 @@ pub(in crate::commit) fn close_key(
 ) {
     state.apps[app].key_mut(key);
     let row = &mut state.apps[app];
-    let Ok(at) = row.find_key(key) else { return };
+    let Ok(at) = row.keys.find(key) else { return };
     row.close_key(at);
     let asks = &mut row.keys[at];
     if forget {

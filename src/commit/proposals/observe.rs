@@ -27,7 +27,7 @@ impl LookResults<'_> {
         };
         for look in looks {
             let app = &mut self.state.apps[look.app];
-            if let Ok(at) = app.find_key(look.key) {
+            if let Ok(at) = app.keys.find(look.key) {
                 let asks = &mut app.keys[at];
                 asks.opportunities = grown(asks.opportunities, look.opportunities);
                 asks.missed = grown(asks.missed, look.missed);

@@ -15,7 +15,7 @@ pub(super) fn count_found(state: &mut State, proposal: &Proposal) {
     if proposal.counted
         && here
         && app.generation == proposal.generation
-        && let Ok(at) = app.find_key(proposal.key)
+        && let Ok(at) = app.keys.find(proposal.key)
     {
         let partition = state.nodes[proposal.node].partition;
         app.keys[at].count_found(partition);

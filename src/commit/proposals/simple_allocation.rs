@@ -93,7 +93,7 @@ impl CommitBatch<'_> {
         }
         let state = &self.ledger.state;
         let app = &state.apps[proposal.app];
-        let (key, size) = (app.find_key(proposal.key).ok()?, proposal.size.narrow());
+        let (key, size) = (app.keys.find(proposal.key).ok()?, proposal.size.narrow());
         let partition = state.nodes[proposal.node].partition;
         if !takes::<N>(state, proposal) || !asks_on::<N>(state, (app, key), proposal, partition) {
             return None;

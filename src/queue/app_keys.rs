@@ -1,0 +1,529 @@
+//! The keys of an application: a B+ tree whose nodes are shared by its copies.
+//!
+//! # What
+//!
+//! Entries stand in ascending order of their keys, and have positions from 0. An application mostly asks under one
+//! key, or a few: up to [`MOST`] entries stand in the row itself. One call may ask under 100,000. Then the entries
+//! stand in leaves, and a branch holds its children by reference.
+//!
+//! # When it is valid
+//!
+//! A copy shares all nodes. A write copies what it is about to write where somebody else holds it: the nodes from the
+//! root to one leaf. So nobody sees what another writes, and a published row stays as it was.
+//!
+//! # Cost
+//!
+//! Of n entries: a copy takes the references of the root. A look-up visits O(log n) nodes. A write costs the same, and one
+//! copy of each visited node that is shared. A node that loses its last entry is removed; others are not merged.
+
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::key_asks::KeyAsks;
+use crate::id::SchedulerKey;
+
+/// Entries of a leaf and children of a branch at most.
+const MOST: usize = 32;
+
+/// What was asked under each key, ascending by key.
+#[derive(Clone, Debug, Default)]
+pub struct AppKeys(KeyNode);
+
+#[derive(Clone, Debug)]
+enum KeyNode {
+    Leaf(SmallVec<[KeyAsks; 1]>),
+    Branch(Vec<KeyChild>),
+}
+
+/// A child of a branch.
+#[derive(Clone, Debug)]
+struct KeyChild {
+    /// Its lowest key.
+    first: SchedulerKey,
+    /// Entries up to its last one, counted from the first entry of the branch.
+    end: usize,
+    node: Arc<KeyNode>,
+}
+
+impl Default for KeyNode {
+    fn default() -> Self {
+        Self::Leaf(SmallVec::new())
+    }
+}
+
+impl AppKeys {
+    /// Number of keys.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no key.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entry at a position.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<&KeyAsks> {
+        match &self.0 {
+            KeyNode::Leaf(entries) => entries.get(at),
+            KeyNode::Branch(_) => self.0.leaf_from(at).first(),
+        }
+    }
+
+    /// The first entry.
+    #[inline]
+    #[must_use]
+    pub fn first(&self) -> Option<&KeyAsks> {
+        self.get(0)
+    }
+
+    /// Position of a key.
+    ///
+    /// # Errors
+    ///
+    /// The position at which it would be inserted, where it has no entry.
+    #[inline]
+    pub fn find(&self, key: SchedulerKey) -> Result<usize, usize> {
+        match &self.0 {
+            // Mostly there is one key, or the first is served.
+            KeyNode::Leaf(entries) => match entries.first() {
+                Some(first) if first.key == key => Ok(0),
+                _ => find_in(entries, key),
+            },
+            KeyNode::Branch(_) => self.0.find(key),
+        }
+    }
+
+    /// All entries.
+    #[inline]
+    #[must_use]
+    pub fn iter(&self) -> AppKeysIter<'_> {
+        self.iter_from(0)
+    }
+
+    /// The entries from a position on; none behind the last one.
+    #[inline]
+    #[must_use]
+    pub fn iter_from(&self, at: usize) -> AppKeysIter<'_> {
+        let entries = match &self.0 {
+            KeyNode::Leaf(entries) => entries.get(at..).unwrap_or_default(),
+            KeyNode::Branch(_) => self.0.leaf_from(at),
+        };
+        AppKeysIter {
+            keys: self,
+            entries: entries.iter(),
+            next: at + entries.len(),
+        }
+    }
+
+    /// Adds an entry at the position that [`AppKeys::find`] gives for its key.
+    pub(super) fn insert(&mut self, at: usize, entry: KeyAsks) {
+        if let Some(right) = self.0.insert(at, entry) {
+            let left = std::mem::take(&mut self.0);
+            self.0 = branch(vec![left, right]);
+        }
+    }
+
+    /// Removes the entry at a position, which is there.
+    pub(super) fn remove(&mut self, at: usize) {
+        self.0.remove(at);
+        if self.is_empty() {
+            *self = Self::default();
+        }
+    }
+}
+
+/// Ascending by key, without a key twice.
+///
+/// Cost: one move of each entry.
+impl FromIterator<KeyAsks> for AppKeys {
+    fn from_iter<I: IntoIterator<Item = KeyAsks>>(entries: I) -> Self {
+        let mut entries = entries.into_iter().peekable();
+        let mut nodes = Vec::new();
+        while entries.peek().is_some() {
+            nodes.push(KeyNode::Leaf(entries.by_ref().take(MOST).collect()));
+        }
+        while nodes.len() > 1 {
+            let mut below = nodes.into_iter().peekable();
+            nodes = Vec::new();
+            while below.peek().is_some() {
+                nodes.push(branch(below.by_ref().take(MOST).collect()));
+            }
+        }
+        Self(nodes.pop().unwrap_or_default())
+    }
+}
+
+impl Index<usize> for AppKeys {
+    type Output = KeyAsks;
+
+    #[inline]
+    fn index(&self, at: usize) -> &KeyAsks {
+        match &self.0 {
+            KeyNode::Leaf(entries) => &entries[at],
+            KeyNode::Branch(_) => &self.0.leaf_from(at)[0],
+        }
+    }
+}
+
+impl IndexMut<usize> for AppKeys {
+    #[inline]
+    fn index_mut(&mut self, at: usize) -> &mut KeyAsks {
+        match &mut self.0 {
+            KeyNode::Leaf(entries) => &mut entries[at],
+            node => node.entry_mut(at),
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a AppKeys {
+    type Item = &'a KeyAsks;
+    type IntoIter = AppKeysIter<'a>;
+
+    fn into_iter(self) -> AppKeysIter<'a> {
+        self.iter()
+    }
+}
+
+/// Entries of an application in ascending order of their keys.
+#[derive(Clone, Debug)]
+pub struct AppKeysIter<'a> {
+    keys: &'a AppKeys,
+    /// What is left of the present leaf.
+    entries: std::slice::Iter<'a, KeyAsks>,
+    /// Position behind that leaf.
+    next: usize,
+}
+
+impl<'a> Iterator for AppKeysIter<'a> {
+    type Item = &'a KeyAsks;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a KeyAsks> {
+        match self.entries.next() {
+            None => self.next_leaf(),
+            entry => entry,
+        }
+    }
+}
+
+impl<'a> AppKeysIter<'a> {
+    #[inline]
+    fn next_leaf(&mut self) -> Option<&'a KeyAsks> {
+        if let KeyNode::Leaf(_) = self.keys.0 {
+            return None;
+        }
+        let entries = self.keys.0.leaf_from(self.next);
+        self.next += entries.len();
+        self.entries = entries.iter();
+        self.entries.next()
+    }
+}
+
+impl KeyNode {
+    fn len(&self) -> usize {
+        match self {
+            Self::Leaf(entries) => entries.len(),
+            Self::Branch(children) => children.last().map_or(0, |child| child.end),
+        }
+    }
+
+    fn first(&self) -> Option<SchedulerKey> {
+        match self {
+            Self::Leaf(entries) => entries.first().map(|entry| entry.key),
+            Self::Branch(children) => children.first().map(|child| child.first),
+        }
+    }
+
+    /// The entries from a position to the end of its leaf; none behind the last one.
+    #[inline(never)]
+    fn leaf_from(&self, mut at: usize) -> &[KeyAsks] {
+        let mut node = self;
+        loop {
+            match node {
+                Self::Leaf(entries) => return entries.get(at..).unwrap_or_default(),
+                Self::Branch(children) => {
+                    let child = children.partition_point(|child| child.end <= at);
+                    let Some(of) = children.get(child) else {
+                        return &[];
+                    };
+                    (node, at) = (&of.node, at - begin(children, child));
+                }
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn entry_mut(&mut self, at: usize) -> &mut KeyAsks {
+        match self {
+            Self::Leaf(entries) => &mut entries[at],
+            Self::Branch(children) => {
+                let child = children.partition_point(|child| child.end <= at);
+                let at = at - begin(children, child);
+                Arc::make_mut(&mut children[child].node).entry_mut(at)
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn find(&self, key: SchedulerKey) -> Result<usize, usize> {
+        let (mut node, mut before) = (self, 0);
+        loop {
+            match node {
+                Self::Leaf(entries) => {
+                    let found = find_in(entries, key);
+                    return found.map(|at| before + at).map_err(|at| before + at);
+                }
+                Self::Branch(children) => {
+                    let behind = children.partition_point(|child| child.first <= key);
+                    let child = behind.saturating_sub(1);
+                    before += begin(children, child);
+                    node = &children[child].node;
+                }
+            }
+        }
+    }
+
+    /// Adds an entry at a position. Returns the right part of the node, if it had to be split.
+    fn insert(&mut self, at: usize, entry: KeyAsks) -> Option<Self> {
+        match self {
+            Self::Leaf(entries) => {
+                entries.insert(at, entry);
+                let split = split_at(entries.len(), at)?;
+                Some(Self::Leaf(entries.drain(split..).collect()))
+            }
+            Self::Branch(children) => {
+                let child = children.partition_point(|child| child.end < at);
+                let at = at - begin(children, child);
+                let of = &mut children[child];
+                if at == 0 {
+                    of.first = entry.key;
+                }
+                let right = Arc::make_mut(&mut of.node).insert(at, entry);
+                children[child..].iter_mut().for_each(|child| child.end += 1);
+                let right = right?;
+                let end = children[child].end;
+                children[child].end -= right.len();
+                children.insert(child + 1, KeyChild::new(right, end));
+                let split = split_at(children.len(), child + 1)?;
+                let mut right = children.split_off(split);
+                let before = begin(children, split);
+                right.iter_mut().for_each(|child| child.end -= before);
+                Some(Self::Branch(right))
+            }
+        }
+    }
+
+    fn remove(&mut self, at: usize) {
+        match self {
+            Self::Leaf(entries) => _ = entries.remove(at),
+            Self::Branch(children) => {
+                let child = children.partition_point(|child| child.end <= at);
+                let at = at - begin(children, child);
+                let of = &mut children[child];
+                let node = Arc::make_mut(&mut of.node);
+                node.remove(at);
+                let first = node.first();
+                of.first = first.unwrap_or(of.first);
+                children[child..].iter_mut().for_each(|child| child.end -= 1);
+                if first.is_none() {
+                    children.remove(child);
+                }
+            }
+        }
+    }
+}
+
+impl KeyChild {
+    /// A node that has entries.
+    fn new(node: KeyNode, end: usize) -> Self {
+        Self {
+            first: node.first().expect("a child of a branch has entries"),
+            end,
+            node: Arc::new(node),
+        }
+    }
+}
+
+fn branch(nodes: Vec<KeyNode>) -> KeyNode {
+    let mut end = 0;
+    let children = nodes.into_iter().map(|node| {
+        end += node.len();
+        KeyChild::new(node, end)
+    });
+    KeyNode::Branch(children.collect())
+}
+
+/// Entries of a branch before one of its children.
+fn begin(children: &[KeyChild], child: usize) -> usize {
+    child.checked_sub(1).map_or(0, |before| children[before].end)
+}
+
+/// Where a node of so many items is split, if it has too many: in the middle, or before the item that was added last
+/// where it came to the end. So ascending keys fill their nodes.
+fn split_at(len: usize, added: usize) -> Option<usize> {
+    let split = if added + 1 == len { added } else { len / 2 };
+    (len > MOST).then_some(split)
+}
+
+fn find_in(entries: &[KeyAsks], key: SchedulerKey) -> Result<usize, usize> {
+    entries.binary_search_by(|entry| entry.key.cmp(&key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn key(number: u32) -> SchedulerKey {
+        SchedulerKey::new(1, i64::from(number))
+    }
+
+    fn entry(number: u32) -> KeyAsks {
+        KeyAsks::new(key(number))
+    }
+
+    fn numbers(keys: impl Iterator<Item = SchedulerKey>) -> Vec<i64> {
+        keys.map(|key| key.request_id).collect()
+    }
+
+    /// What a sequence of writes leaves, and marks of the writes.
+    type Plain = Vec<(u32, i32)>;
+
+    fn plain(keys: &AppKeys) -> Plain {
+        let entries = keys.iter();
+        let pair = |entry: &KeyAsks| {
+            (
+                u32::try_from(entry.key.request_id).expect("a test's number"),
+                entry.missed,
+            )
+        };
+        entries.map(pair).collect()
+    }
+
+    /// Nodes of two trees at the same address.
+    fn shared(one: &AppKeys, other: &AppKeys) -> (usize, usize) {
+        fn leaves<'a>(node: &'a KeyNode, into: &mut Vec<*const KeyAsks>) {
+            match node {
+                KeyNode::Leaf(entries) => into.push(entries.as_ptr()),
+                KeyNode::Branch(children) => {
+                    children.iter().for_each(|child| leaves(&child.node, into));
+                }
+            }
+        }
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        leaves(&one.0, &mut ours);
+        leaves(&other.0, &mut theirs);
+        let same = ours.iter().filter(|leaf| theirs.contains(leaf)).count();
+        (same, ours.len())
+    }
+
+    /// The bounds that the tree relies on.
+    fn check(node: &KeyNode, is_root: bool) {
+        match node {
+            KeyNode::Leaf(entries) => {
+                assert!(entries.len() <= MOST && (is_root || !entries.is_empty()));
+                assert!(entries.is_sorted_by(|one, other| one.key < other.key));
+            }
+            KeyNode::Branch(children) => {
+                assert!((1..=MOST).contains(&children.len()));
+                let mut end = 0;
+                for child in children {
+                    end += child.node.len();
+                    assert_eq!((child.end, Some(child.first)), (end, child.node.first()));
+                    check(&child.node, false);
+                }
+            }
+        }
+    }
+
+    /// A write, by a number below 3 and the key that it is about.
+    fn write(keys: &mut AppKeys, plain: &mut Plain, (what, number): (u8, u32)) {
+        let found = keys.find(key(number));
+        assert_eq!(found, plain.binary_search_by_key(&number, |entry| entry.0));
+        match (what, found) {
+            (0, Err(at)) => {
+                keys.insert(at, entry(number));
+                plain.insert(at, (number, 0));
+            }
+            (1, Ok(at)) => {
+                keys.remove(at);
+                plain.remove(at);
+            }
+            (_, Ok(at)) => {
+                keys[at].missed += 1;
+                plain[at].1 += 1;
+                assert_eq!(keys.get(at).map(|entry| entry.missed), Some(plain[at].1));
+            }
+            (_, Err(_)) => {}
+        }
+    }
+
+    proptest! {
+        /// Against a sorted list, with copies at random moments that must stay as they were.
+        #[test]
+        fn it_is_a_sorted_list_and_copies_stay_as_they_were(
+            first in prop::collection::btree_set(0..3_000_u32, 0..2_500),
+            writes in prop::collection::vec((0..3_u8, 0..3_000_u32), 0..3_000),
+            copies in prop::collection::vec(0..3_000_usize, 0..6),
+            from in 0..3_000_usize,
+        ) {
+            let mut keys: AppKeys = first.iter().copied().map(entry).collect();
+            let mut list: Plain = first.into_iter().map(|number| (number, 0)).collect();
+            let mut copied = vec![(keys.clone(), list.clone())];
+            for (moment, one) in writes.into_iter().enumerate() {
+                if copies.contains(&moment) {
+                    copied.push((keys.clone(), list.clone()));
+                }
+                write(&mut keys, &mut list, one);
+            }
+            copied.push((keys, list));
+            for (keys, list) in &copied {
+                check(&keys.0, true);
+                prop_assert_eq!(&plain(keys), list);
+                prop_assert_eq!(keys.len(), list.len());
+                let behind: Vec<_> = keys.iter_from(from).map(|entry| entry.missed).collect();
+                let expected = list.get(from..).unwrap_or_default();
+                prop_assert_eq!(behind, expected.iter().map(|entry| entry.1).collect::<Vec<_>>());
+                prop_assert!(keys.get(list.len()).is_none());
+            }
+        }
+    }
+
+    /// Cost: a write to a copy of many entries copies one leaf.
+    #[test]
+    fn a_write_copies_one_leaf_and_shares_the_others() {
+        let keys: AppKeys = (0..100_000).map(entry).collect();
+        let mut copy = keys.clone();
+        assert_eq!(shared(&keys, &copy), (3125, 3125));
+        copy[70_000].missed = 1;
+        assert_eq!(shared(&keys, &copy), (3124, 3125));
+        copy[70_001].missed = 1;
+        assert_eq!(shared(&keys, &copy), (3124, 3125));
+        assert_eq!((keys[70_000].missed, copy[70_000].missed), (0, 1));
+    }
+
+    #[test]
+    fn ascending_keys_fill_their_nodes_and_others_split_them() {
+        let mut ascending = AppKeys::default();
+        let mut descending = AppKeys::default();
+        for number in 0..10_000 {
+            ascending.insert(ascending.len(), entry(number));
+            descending.insert(0, entry(9_999 - number));
+        }
+        let leaves = |keys: &AppKeys| shared(keys, keys).1;
+        assert_eq!(leaves(&ascending), 10_000_usize.div_ceil(MOST));
+        assert!(leaves(&descending) <= 2 * leaves(&ascending) + 2);
+        let all = |keys: &AppKeys| numbers(keys.iter().map(|entry| entry.key));
+        assert_eq!(all(&ascending), all(&descending));
+        check(&descending.0, true);
+    }
+}
