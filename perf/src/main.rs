@@ -44,6 +44,7 @@ mod trace;
 use std::time::Duration;
 
 use anyhow::Result;
+use capsched::api::Mode;
 use capsched::metrics::Histogram;
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -180,6 +181,15 @@ impl ModeName {
             Self::Heartbeat => "heartbeat",
             Self::Asynchronous => "asynchronous",
             Self::Global => "global",
+        }
+    }
+
+    /// The engine's mode with so many proposer threads, where it has any.
+    fn with_threads(self, threads: usize) -> Mode {
+        match self {
+            Self::Heartbeat => Mode::Heartbeat,
+            Self::Asynchronous => Mode::Asynchronous { threads },
+            Self::Global => Mode::Global { threads },
         }
     }
 }

@@ -134,12 +134,7 @@ impl How {
 
     /// The engine's mode with this number of threads.
     pub(crate) fn engine_mode(self) -> Mode {
-        let threads = self.threads;
-        match self.mode {
-            ModeName::Heartbeat => Mode::Heartbeat,
-            ModeName::Asynchronous => Mode::Asynchronous { threads },
-            ModeName::Global => Mode::Global { threads },
-        }
+        self.mode.with_threads(self.threads)
     }
 }
 

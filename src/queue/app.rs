@@ -250,6 +250,13 @@ impl App {
         }
     }
 
+    /// The keys of containers that grow, ascending. They come behind all others.
+    pub fn increases(&self) -> impl Iterator<Item = &KeyAsks> {
+        let lowest = SchedulerKey::FIRST.increasing(1);
+        let from = self.keys.find(lowest).unwrap_or_else(|at| at);
+        self.keys.iter_from(from)
+    }
+
     /// Removes the entry of a key under which nothing ever happened.
     pub fn remove_unused(&mut self, key: SchedulerKey) {
         self.remove_if(key, |asks| !asks.is_used());
@@ -262,11 +269,15 @@ impl App {
         });
     }
 
-    /// Removes the entry of a key that has no outstanding asks.
+    /// Removes the entry of a key with what is asked under it.
+    pub fn forget(&mut self, key: SchedulerKey) {
+        self.remove_if(key, |_| true);
+    }
+
     fn remove_if(&mut self, key: SchedulerKey, goes: impl FnOnce(&KeyAsks) -> bool) {
-        if let Ok(at) = self.keys.find(key)
-            && goes(&self.keys[at])
-        {
+        let Ok(at) = self.keys.find(key) else { return };
+        if goes(&self.keys[at]) {
+            self.close_key(at);
             self.keys.remove(at);
             self.first_open -= u32::from(at < self.first_open());
         }

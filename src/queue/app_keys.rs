@@ -308,7 +308,9 @@ impl KeyNode {
                     of.first = entry.key;
                 }
                 let right = Arc::make_mut(&mut of.node).insert(at, entry);
-                children[child..].iter_mut().for_each(|child| child.end += 1);
+                children[child..]
+                    .iter_mut()
+                    .for_each(|child| child.end += 1);
                 let right = right?;
                 let end = children[child].end;
                 children[child].end -= right.len();
@@ -333,7 +335,9 @@ impl KeyNode {
                 node.remove(at);
                 let first = node.first();
                 of.first = first.unwrap_or(of.first);
-                children[child..].iter_mut().for_each(|child| child.end -= 1);
+                children[child..]
+                    .iter_mut()
+                    .for_each(|child| child.end -= 1);
                 if first.is_none() {
                     children.remove(child);
                 }
@@ -364,7 +368,9 @@ fn branch(nodes: Vec<KeyNode>) -> KeyNode {
 
 /// Entries of a branch before one of its children.
 fn begin(children: &[KeyChild], child: usize) -> usize {
-    child.checked_sub(1).map_or(0, |before| children[before].end)
+    child
+        .checked_sub(1)
+        .map_or(0, |before| children[before].end)
 }
 
 /// Where a node of so many items is split, if it has too many: in the middle, or before the item that was added last

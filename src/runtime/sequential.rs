@@ -391,7 +391,7 @@ impl Sequential {
             return true;
         };
         self.note_change_of(slot);
-        let few = self.ledger.end_containers_of(slot, budget);
+        let few = self.ledger.end_part_of_app(slot, budget);
         self.follow_up();
         few
     }

@@ -26,7 +26,7 @@ use serde::Serialize;
 use crate::output::say;
 use crate::record::{Origin, Percentiles};
 use crate::stats::grouped;
-use crate::{limits, results};
+use crate::{ModeName, limits, results};
 
 use hold::{Held, Holds};
 use site::Sizes;
@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// Fetches a second.
     #[arg(long, default_value_t = 5_000, value_parser = limits::rate())]
     rate: u64,
+    /// When decisions are made; with one proposer thread but in heartbeat mode.
+    #[arg(long, value_enum, default_value = "heartbeat")]
+    mode: ModeName,
     /// Sizes are a hundredth of the largest ones.
     #[arg(long)]
     small: bool,
@@ -70,6 +73,7 @@ struct Line {
     #[serde(flatten)]
     origin: Origin,
     kind: &'static str,
+    mode: &'static str,
     call: &'static str,
     size: String,
     /// How often the call was made.
@@ -87,7 +91,7 @@ struct Line {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let sizes = Sizes::of(args.small);
+    let sizes = Sizes::of(args.small, args.mode.with_threads(1));
     let named = |scene: &&Scene| scene.call.contains(&args.scene);
     let scenes: Vec<&Scene> = scenes().filter(named).collect();
     ensure!(
@@ -138,6 +142,7 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
     let line = Line {
         origin: Origin::now(),
         kind: "callers",
+        mode: args.mode.name(),
         call: scene.call,
         size: (scene.size)(sizes),
         calls: held.calls,
@@ -256,12 +261,14 @@ mod tests {
     /// A scene that refuses its call, or that nobody waits beside, measures nothing.
     #[test]
     fn every_scene_makes_its_call_beside_fetches() {
-        let sizes = Sizes::of(true);
-        for scene in scenes() {
-            let mut holds = Holds::new(5_000, 0);
-            (scene.make)(&sizes, &mut holds)
-                .unwrap_or_else(|error| panic!("{}: {error}", scene.call));
-            assert!(holds.into_held().calls > 0, "{}", scene.call);
+        for mode in [ModeName::Heartbeat, ModeName::Global] {
+            let sizes = Sizes::of(true, mode.with_threads(1));
+            for scene in scenes() {
+                let mut holds = Holds::new(5_000, 0);
+                (scene.make)(&sizes, &mut holds)
+                    .unwrap_or_else(|error| panic!("{}, {mode:?}: {error}", scene.call));
+                assert!(holds.into_held().calls > 0, "{}", scene.call);
+            }
         }
     }
 

@@ -21,6 +21,16 @@ pub(super) const SCENES: &[Scene] = &[
         make: finish,
     },
     Scene {
+        call: "finish_app: request ids",
+        size: |sizes| format!("one that asks under {} ids", sizes.items),
+        make: finish_asking,
+    },
+    Scene {
+        call: "end_attempt: request ids",
+        size: |sizes| format!("one that asks under {} ids", sizes.items),
+        make: end_asking,
+    },
+    Scene {
         call: "kill_all_apps",
         size: |sizes| format!("{} applications, {} containers", sizes.apps, sizes.items),
         make: kill_all,
@@ -34,6 +44,11 @@ pub(super) const SCENES: &[Scene] = &[
         call: "move_app",
         size: |sizes| format!("one with {} containers", sizes.items),
         make: move_one,
+    },
+    Scene {
+        call: "move_app: request ids",
+        size: |sizes| format!("one that asks under {} ids", sizes.items),
+        make: move_asking,
     },
     Scene {
         call: "change_priority",
@@ -53,8 +68,8 @@ pub(super) const SCENES: &[Scene] = &[
 ];
 
 /// Nothing beside the fetches: what the machine makes of them.
-pub(super) fn nothing(_: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(0, |builder| builder)?;
+pub(super) fn nothing(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(sizes, 0, |builder| builder)?;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
             let pause = std::time::Duration::from_millis(50);
@@ -65,8 +80,8 @@ pub(super) fn nothing(_: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 /// Another caller that only fetches, one call after the other.
-pub(super) fn fetch(_: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(0, |builder| builder)?;
+pub(super) fn fetch(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(sizes, 0, |builder| builder)?;
     submit(&engine, 0)?;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
@@ -84,7 +99,7 @@ pub(super) fn fetch(_: &Sizes, holds: &mut Holds) -> Result<()> {
 /// A caller that computes by itself, as one that prepares a refresh does: what the scheduler of the operating system
 /// makes of fetches beside it.
 pub(super) fn compute(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(0, |builder| builder)?;
+    let engine = site::started(sizes, 0, |builder| builder)?;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
             // Some 100 ms, as long as a refresh of thousands of queues is prepared.
@@ -95,8 +110,8 @@ pub(super) fn compute(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
     })
 }
 
-fn submit_and_finish(_: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(0, |builder| builder)?;
+fn submit_and_finish(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(sizes, 0, |builder| builder)?;
     let mut number = 0;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
@@ -114,7 +129,7 @@ fn submit_and_finish(_: &Sizes, holds: &mut Holds) -> Result<()> {
 /// An engine whose applications have their containers, and one that is recovered with them.
 fn filled(sizes: &Sizes, apps: u32) -> Result<Threaded> {
     let each = sizes.items / i32::try_from(sizes.nodes)? + 1;
-    let engine = site::with_nodes(0, sizes.nodes, each)?;
+    let engine = site::with_nodes(sizes, 0, each)?;
     refill(&engine, sizes, apps)?;
     Ok(engine)
 }
@@ -148,6 +163,49 @@ fn finish(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
             }
             refill(&engine, sizes, 1)?;
         }
+    })
+}
+
+fn finish_asking(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(sizes, 0, |builder| builder)?;
+    holds.beside_fetches(&engine, |calls| {
+        loop {
+            submit(&engine, 0)?;
+            engine.ask(app(0), site::asks_by_id(sizes, 1))?;
+            calls.make(|| engine.finish_app(app(0)))?;
+            if !calls.go_on() {
+                return Ok(());
+            }
+        }
+    })
+}
+
+fn end_asking(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(sizes, 0, |builder| builder)?;
+    submit(&engine, 0)?;
+    holds.beside_fetches(&engine, |calls| {
+        loop {
+            engine.ask(app(0), site::asks_by_id(sizes, 1))?;
+            calls.make(|| engine.end_attempt(app(0)))?;
+            engine.start_attempt(app(0))?;
+            if !calls.go_on() {
+                return Ok(());
+            }
+        }
+    })
+}
+
+fn move_asking(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    let engine = site::started(sizes, 0, |builder| builder)?;
+    submit(&engine, 0)?;
+    engine.ask(app(0), site::asks_by_id(sizes, 1))?;
+    let (mut from, mut to) = ("root.a", "root.b");
+    holds.beside_fetches(&engine, |calls| {
+        while calls.go_on() {
+            calls.make(|| engine.move_app(app(0), to.to_owned()))?;
+            (from, to) = (to, from);
+        }
+        Ok(())
     })
 }
 
@@ -196,7 +254,7 @@ fn move_one(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn change_priority(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(0, |builder| builder)?;
+    let engine = site::started(sizes, 0, |builder| builder)?;
     for number in 0..sizes.apps {
         submit(&engine, number)?;
     }
@@ -212,7 +270,7 @@ fn change_priority(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 
 /// An engine that recovers, with nodes that run containers of one application.
 fn recovering(sizes: &Sizes) -> Result<Threaded> {
-    let engine = site::started(0, EngineBuilder::recovering)?;
+    let engine = site::started(sizes, 0, EngineBuilder::recovering)?;
     let on_a_node = sizes.on_a_node.unsigned_abs();
     for number in 0..sizes.items.unsigned_abs() / on_a_node {
         let first = number * on_a_node;

@@ -51,20 +51,13 @@ pub(super) const SCENES: &[Scene] = &[
 ];
 
 fn request_ids(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(0, |builder| builder)?;
+    let engine = site::with_nodes(sizes, sizes.leaves, 1_000)?;
     submit(&engine, 0)?;
-    let call = |count: i32| {
-        let with_id = |request_id| Ask {
-            request_id,
-            ..Ask::anywhere(container(), count)
-        };
-        AskCall::asking((0..i64::from(sizes.items)).map(with_id).collect())
-    };
     let mut count = 0;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
             count = 1 - count;
-            let call = call(count);
+            let call = site::asks_by_id(sizes, count);
             calls.make(|| engine.ask(app(0), call))?;
         }
         Ok(())
@@ -72,7 +65,7 @@ fn request_ids(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn places(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(0, sizes.nodes, 1)?;
+    let engine = site::with_nodes(sizes, 0, 1)?;
     submit(&engine, 0)?;
     let call = |count: i32| {
         let on = |place: String| Ask {
@@ -98,7 +91,7 @@ fn places(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 /// An application whose containers are placed and not fetched yet.
 fn placed(sizes: &Sizes) -> Result<Threaded> {
     let each = sizes.items / i32::try_from(sizes.nodes)? + 1;
-    let engine = site::with_nodes(0, sizes.nodes, each)?;
+    let engine = site::with_nodes(sizes, 0, each)?;
     submit(&engine, 0)?;
     fill(&engine, 0, sizes.nodes, sizes.items)?;
     Ok(engine)
@@ -152,7 +145,7 @@ fn release(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn ask_all(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(0, |builder| builder)?;
+    let engine = site::started(sizes, 0, |builder| builder)?;
     submit(&engine, 0)?;
     let mut count = 0;
     holds.beside_fetches(&engine, |calls| {
@@ -171,7 +164,7 @@ fn ask_all(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 
 fn opportunistic(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
     let each = sizes.items / i32::try_from(sizes.nodes)? + 1;
-    let engine = site::with_nodes(0, sizes.nodes, each)?;
+    let engine = site::with_nodes(sizes, 0, each)?;
     let mut number = 0;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
@@ -192,7 +185,7 @@ fn opportunistic(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn gang(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(0, sizes.nodes, 1)?;
+    let engine = site::with_nodes(sizes, 0, 1)?;
     let mut number = 0;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {

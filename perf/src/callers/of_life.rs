@@ -60,7 +60,7 @@ pub(super) const SCENES: &[Scene] = &[
 /// An application with all containers, of which another attempt starts again and again.
 fn attempts(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
     let each = sizes.items / i32::try_from(sizes.nodes)? + 1;
-    let engine = site::with_nodes(0, sizes.nodes, each)?;
+    let engine = site::with_nodes(sizes, 0, each)?;
     let spec = AppSpec::new(app(0), "root.a", "ann").restarting(Restarts::WithoutContainers);
     engine.submit(spec)?;
     holds.beside_fetches(&engine, |calls| {
@@ -84,7 +84,7 @@ fn of_each(
     call: fn(&Threaded, ContainerId) -> Result<bool>,
 ) -> Result<()> {
     let each = sizes.items / i32::try_from(sizes.nodes)? + 1;
-    let engine = site::with_nodes(0, sizes.nodes, each)?;
+    let engine = site::with_nodes(sizes, 0, each)?;
     submit(&engine, 0)?;
     fill(&engine, 0, sizes.nodes, sizes.items)?;
     let mut numbers = fetched(&engine, 0, sizes.items)?;
@@ -99,7 +99,7 @@ fn of_each(
 }
 
 fn resize(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(sizes.leaves, sizes.nodes, 16)?;
+    let engine = site::with_nodes(sizes, sizes.leaves, 16)?;
     let mut number = 0;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
@@ -118,7 +118,7 @@ fn resize(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn decommission(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(sizes.leaves, sizes.nodes, 16)?;
+    let engine = site::with_nodes(sizes, sizes.leaves, 16)?;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
             let name = node(0)?;
@@ -134,7 +134,7 @@ fn decommission(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 
 /// One container after the other is placed on a large node.
 fn schedule(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(0, |builder| builder)?;
+    let engine = site::started(sizes, 0, |builder| builder)?;
     engine.add_node(node_for(0, sizes.on_a_node)?)?;
     submit(&engine, 0)?;
     holds.beside_fetches(&engine, |calls| {

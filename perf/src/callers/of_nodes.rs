@@ -72,7 +72,7 @@ pub(super) fn running(numbers: Range<u32>) -> Vec<RunningContainer> {
 }
 
 fn add_and_remove(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(sizes.leaves, sizes.nodes, 16)?;
+    let engine = site::with_nodes(sizes, sizes.leaves, 16)?;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
             let spec = node_for(sizes.nodes, 16)?;
@@ -85,7 +85,7 @@ fn add_and_remove(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn update(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(sizes.leaves, sizes.nodes, 16)?;
+    let engine = site::with_nodes(sizes, sizes.leaves, 16)?;
     let mut number = 0;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
@@ -99,7 +99,7 @@ fn update(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn relabel(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(sizes.leaves, sizes.nodes, 16)?;
+    let engine = site::with_nodes(sizes, sizes.leaves, 16)?;
     let mut label = "";
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
@@ -123,7 +123,7 @@ fn fill_one(engine: &Threaded, sizes: &Sizes, number: u32) -> Result<()> {
 }
 
 fn remove_full(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(sizes.leaves, |builder| builder)?;
+    let engine = site::started(sizes, sizes.leaves, |builder| builder)?;
     submit(&engine, 0)?;
     let mut number = 0;
     holds.beside_fetches(&engine, |calls| {
@@ -142,7 +142,7 @@ fn register(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
     let on_a_node = sizes.on_a_node.unsigned_abs();
     let nodes = sizes.items.unsigned_abs() / on_a_node;
     loop {
-        let engine = site::started(0, capsched::api::EngineBuilder::recovering)?;
+        let engine = site::started(sizes, 0, capsched::api::EngineBuilder::recovering)?;
         holds.beside_fetches(&engine, |calls| {
             for number in 0..nodes {
                 let first = number * on_a_node;
@@ -159,7 +159,7 @@ fn register(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn exact(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::started(0, |builder| builder)?;
+    let engine = site::started(sizes, 0, |builder| builder)?;
     submit(&engine, 0)?;
     let mut number = 0;
     holds.beside_fetches(&engine, |calls| {
@@ -189,7 +189,7 @@ fn exact(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 
 fn all(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
     let each = sizes.items / i32::try_from(sizes.nodes)?;
-    let engine = site::with_nodes(sizes.leaves, sizes.nodes, each)?;
+    let engine = site::with_nodes(sizes, sizes.leaves, each)?;
     submit(&engine, 0)?;
     fill(&engine, 0, sizes.nodes, sizes.items)?;
     holds.beside_fetches(&engine, |calls| {
@@ -206,7 +206,7 @@ fn all(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn attributes(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(0, sizes.nodes, 1)?;
+    let engine = site::with_nodes(sizes, 0, 1)?;
     let mut number = 0;
     let replace = AttributeMapping::Replace {
         prefix: String::new(),
@@ -230,7 +230,7 @@ fn new_label() -> PartitionSpec {
 }
 
 fn add_label(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(sizes.leaves, sizes.nodes, 1)?;
+    let engine = site::with_nodes(sizes, sizes.leaves, 1)?;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
             let label = new_label();
@@ -242,7 +242,7 @@ fn add_label(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn remove_label(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(sizes.leaves, sizes.nodes, 1)?;
+    let engine = site::with_nodes(sizes, sizes.leaves, 1)?;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
             engine.add_label(new_label())?;

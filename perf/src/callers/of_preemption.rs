@@ -39,7 +39,7 @@ fn half(sizes: &Sizes) -> String {
 /// One queue has all containers, and the other one waits for its half. Rounds run by calls alone.
 fn contended(sizes: &Sizes) -> Result<(Threaded, ManualClock)> {
     let each = sizes.items / i32::try_from(sizes.nodes)?;
-    let mut engine = site::with_nodes(0, sizes.nodes, each)?;
+    let mut engine = site::with_nodes(sizes, 0, each)?;
     submit(&engine, 0)?;
     fill(&engine, 0, sizes.nodes, sizes.items)?;
     engine.submit(AppSpec::new(app(1), "root.b", "bob"))?;

@@ -81,7 +81,7 @@ pub(super) const SCENES: &[Scene] = &[
 /// An engine with a large tree, all nodes and applications that have all containers.
 fn filled(sizes: &Sizes) -> Result<Threaded> {
     let each = sizes.items / i32::try_from(sizes.nodes)? + 1;
-    let engine = site::with_nodes(sizes.leaves, sizes.nodes, each)?;
+    let engine = site::with_nodes(sizes, sizes.leaves, each)?;
     let of_each = sizes.items / i32::try_from(sizes.apps)?;
     for number in 0..sizes.apps {
         submit(&engine, number)?;
@@ -183,7 +183,7 @@ fn rebuild(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn snapshot(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(0, sizes.nodes, 4)?;
+    let engine = site::with_nodes(sizes, 0, 4)?;
     submit(&engine, 0)?;
     let each = i32::try_from(sizes.nodes)?;
     holds.beside_fetches(&engine, |calls| {
@@ -226,7 +226,7 @@ fn pages_of_nodes(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 }
 
 fn explain(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(0, sizes.nodes, 1)?;
+    let engine = site::with_nodes(sizes, 0, 1)?;
     submit(&engine, 0)?;
     let wanted = i32::try_from(sizes.nodes)? + 10;
     engine.ask(app(0), asks(wanted))?;

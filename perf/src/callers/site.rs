@@ -24,10 +24,11 @@ pub(super) struct Sizes {
     pub(super) leaves: u32,
     /// Containers of one node.
     pub(super) on_a_node: i32,
+    pub(super) mode: Mode,
 }
 
 impl Sizes {
-    pub(super) const fn of(small: bool) -> Self {
+    pub(super) const fn of(small: bool, mode: Mode) -> Self {
         if small {
             return Self {
                 nodes: 100,
@@ -35,6 +36,7 @@ impl Sizes {
                 apps: 20,
                 leaves: 30,
                 on_a_node: 30,
+                mode,
             };
         }
         Self {
@@ -43,6 +45,7 @@ impl Sizes {
             apps: 2_000,
             leaves: 3_000,
             on_a_node: 3_000,
+            mode,
         }
     }
 }
@@ -59,6 +62,15 @@ pub(super) fn container() -> ResourceVector {
 
 pub(super) fn asks(count: i32) -> AskCall {
     AskCall::asking(vec![Ask::anywhere(container(), count)])
+}
+
+/// As many containers under each of the most request ids that one call may have.
+pub(super) fn asks_by_id(sizes: &Sizes, count: i32) -> AskCall {
+    let with_id = |request_id| Ask {
+        request_id,
+        ..Ask::anywhere(container(), count)
+    };
+    AskCall::asking((0..i64::from(sizes.items)).map(with_id).collect())
 }
 
 pub(super) fn node(number: u32) -> Result<NodeName> {
@@ -118,20 +130,23 @@ pub(super) fn settings(leaves: u32) -> Result<TreeSettings> {
 
 /// An engine with the application that fetches.
 pub(super) fn started(
+    sizes: &Sizes,
     leaves: u32,
     change: impl FnOnce(EngineBuilder) -> EngineBuilder,
 ) -> Result<Threaded> {
-    over(leaves, Vec::new(), change)
+    over(sizes.mode, leaves, Vec::new(), change)
 }
 
 /// The same with nodes that have room for so many containers each.
-pub(super) fn with_nodes(leaves: u32, nodes: u32, containers: i32) -> Result<Threaded> {
-    let nodes = (0..nodes).map(|number| node_for(number, containers));
-    over(leaves, nodes.collect::<Result<_>>()?, |builder| builder)
+pub(super) fn with_nodes(sizes: &Sizes, leaves: u32, containers: i32) -> Result<Threaded> {
+    let nodes = (0..sizes.nodes).map(|number| node_for(number, containers));
+    let nodes = nodes.collect::<Result<_>>()?;
+    over(sizes.mode, leaves, nodes, |builder| builder)
 }
 
 /// Nodes come all at once: capacities of all queues follow each of them otherwise.
 fn over(
+    mode: Mode,
     leaves: u32,
     nodes: Vec<NodeSpec>,
     change: impl FnOnce(EngineBuilder) -> EngineBuilder,
@@ -140,7 +155,7 @@ fn over(
     let mut engine = change(builder).sequential()?;
     engine.add_nodes(&nodes, &mut Vec::new())?;
     let clock = ProcessorClock::new();
-    let engine = Threaded::take_over(engine, Mode::Heartbeat, clock, Latencies::All)?;
+    let engine = Threaded::take_over(engine, mode, clock, Latencies::All)?;
     engine.submit(AppSpec::new(FETCHES, "root.b", "bob"))?;
     Ok(engine)
 }

@@ -68,10 +68,7 @@ impl AskOrder {
                 });
             positions.extend(later_ones.map(|(_, &(_, _, position))| position));
         }
-        Self {
-            positions,
-            entries,
-        }
+        Self { positions, entries }
     }
 }
 

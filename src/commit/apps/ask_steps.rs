@@ -404,7 +404,9 @@ impl Ledger {
                 Ok(changed) => progress.requests_changed |= changed,
                 Err(error) => {
                     let row = &mut self.state.apps[app];
-                    requests.iter().for_each(|request| row.remove_unused(request.0));
+                    requests
+                        .iter()
+                        .for_each(|request| row.remove_unused(request.0));
                     return Err(error);
                 }
             }

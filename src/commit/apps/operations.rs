@@ -8,6 +8,7 @@ use crate::commit::apps::move_preparation::MovePreparation;
 use crate::commit::containers::container::{ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::{AppEnd, Event};
+use crate::commit::leaves::attempts::drop_last_asks;
 use crate::commit::ledger::Ledger;
 use crate::commit::registry::Registry;
 use crate::commit::tree::build::stop_queue;
@@ -51,10 +52,11 @@ impl Ledger {
         true
     }
 
-    /// Ends containers of an application that is about to end, as many as the budget has, but for its master
-    /// and the last ones; whether no more are left than that.
-    pub fn end_containers_of(&mut self, app: AppSlot, budget: &mut usize) -> bool {
+    /// Ends containers of an application that is about to end and forgets asks, as many as the budget has, but for its
+    /// master and the last ones; whether no more are left than that.
+    pub fn end_part_of_app(&mut self, app: AppSlot, budget: &mut usize) -> bool {
         self.end_some_containers(app, budget, |_, _| true)
+            && drop_last_asks(&mut self.state, app, budget)
     }
 
     /// The same for those containers that `ends` names.

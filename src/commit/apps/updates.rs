@@ -330,7 +330,7 @@ fn refuse_update(
 
 /// Makes room for the keys of promotions and increases, and drops those of containers that are gone.
 ///
-/// Cost: a search for each of these keys, and a look at all once many are not of live containers.
+/// Cost: a search for each of these keys, and a look at all of the kind.
 fn make_room_for_updates(
     (state, containers): (&mut State, &Containers),
     app: AppSlot,
@@ -345,8 +345,8 @@ fn make_room_for_updates(
         .filter_map(|&(at, _)| containers.update_key(app, updates[at].container))
         .collect();
     let row = &mut state.apps[app];
-    if row.keys.len() > KEPT_KEYS + 2 * containers.live_of(app).count() {
-        let gone = row.keys.iter().map(|asks| asks.key);
+    if row.increases().count() > KEPT_KEYS + 2 * containers.live_of(app).count() {
+        let gone = row.increases().map(|asks| asks.key);
         let gone = gone.filter(|key| {
             let container = key.increases();
             container.is_some_and(|number| containers.live(app, number).is_none())

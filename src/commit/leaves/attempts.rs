@@ -3,9 +3,10 @@
 //! Tests: `tests/commit/property.rs`.
 
 use super::activation::update_stage;
+use super::usage::pending_of;
 use crate::accounting::add_queue_pending;
 use crate::commit::leaves::Leaves;
-use crate::id::{AppSlot, NameId, QueueSlot};
+use crate::id::{AppSlot, QueueSlot};
 use crate::queue::AppStage;
 use crate::snapshot::State;
 
@@ -157,14 +158,38 @@ impl Leaves {
 /// Forgets everything that an application asked for.
 pub(in crate::commit) fn drop_asks(state: &mut State, app: AppSlot) {
     let leaf = state.apps[app].leaf;
-    for asks in &state.apps[app].take_keys() {
-        if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
-            let size = any.size.get().times(i64::from(any.count));
-            add_queue_pending(state, leaf, asks.partition, -size);
-        }
+    let pending = pending_of(&state.apps[app].take_keys());
+    for (partition, size) in pending {
+        add_queue_pending(state, leaf, partition, -size);
     }
     let leaf = state.queues[leaf].as_leaf_mut();
     leaf.dirty.retain(|&other| other != app);
+}
+
+/// Forgets what an application that is about to end asked for under its last keys, as many as the budget has; whether no
+/// more are left than that. Keys with reservations stay until these end.
+pub(in crate::commit) fn drop_last_asks(
+    state: &mut State,
+    app: AppSlot,
+    budget: &mut usize,
+) -> bool {
+    let most = std::mem::take(budget);
+    let row = &mut state.apps[app];
+    if row.keys.len() <= most {
+        *budget = most;
+        return true;
+    }
+    let last = (0..row.keys.len()).rev().map(|at| &row.keys[at]);
+    let last = last.filter(|asks| asks.reserved.is_empty()).take(most);
+    let last: Vec<_> = last.cloned().collect();
+    for asks in &last {
+        row.forget(asks.key);
+    }
+    let leaf = row.leaf;
+    for (partition, size) in pending_of(&last) {
+        add_queue_pending(state, leaf, partition, -size);
+    }
+    last.len() < most
 }
 
 /// A leaf counts an application no more that it does not list as parked, whatever its mark says.

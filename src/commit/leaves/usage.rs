@@ -8,6 +8,7 @@ use crate::accounting::{Charge, add_queue_pending, charge_queues};
 use crate::commit::containers::container::Container;
 use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, NameId, PartitionId, QueueSlot};
+use crate::queue::KeyAsks;
 use crate::resource::{ResourceVector, with_width};
 use crate::snapshot::State;
 
@@ -109,8 +110,18 @@ pub(in crate::commit) fn move_pending(
     app: AppSlot,
     (from, to): (QueueSlot, QueueSlot),
 ) {
-    let mut pending: BTreeMap<PartitionId, ResourceVector> = BTreeMap::new();
-    for asks in &state.apps[app].keys {
+    for (partition, size) in pending_of(&state.apps[app].keys) {
+        add_queue_pending(state, from, partition, -size);
+        add_queue_pending(state, to, partition, size);
+    }
+}
+
+/// What is outstanding under some keys, by partition.
+pub(super) fn pending_of<'a>(
+    keys: impl IntoIterator<Item = &'a KeyAsks>,
+) -> BTreeMap<PartitionId, ResourceVector> {
+    let mut pending = BTreeMap::new();
+    for asks in keys {
         if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
             let of = pending
                 .entry(asks.partition)
@@ -118,10 +129,7 @@ pub(in crate::commit) fn move_pending(
             *of += any.size.get().times(i64::from(any.count));
         }
     }
-    for (partition, size) in pending {
-        add_queue_pending(state, from, partition, -size);
-        add_queue_pending(state, to, partition, size);
-    }
+    pending
 }
 
 /// Reserved resources of a leaf and its ancestors.

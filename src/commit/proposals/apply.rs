@@ -58,7 +58,8 @@ impl Ledger {
         let reserved = self.containers.take_reserved(&mut self.state, proposal);
         let row = &self.state.apps[app];
         let key = row
-            .keys.find(proposal.key)
+            .keys
+            .find(proposal.key)
             .expect("validation found the key");
         let (leaf, starts) = (row.leaf, row.waits_for_master());
         let constrained = row.keys[key].constrained.clone();
