@@ -243,9 +243,9 @@ impl App {
     }
 
     /// Takes over entries without asks where there is no key yet.
-    pub fn take_entries(&mut self, entries: AppKeys) {
+    pub fn take_entries(&mut self, entries: &mut AppKeys) {
         if self.keys.is_empty() {
-            self.keys = entries;
+            self.keys = std::mem::take(entries);
             self.first_open = position(self.keys.len());
         }
     }

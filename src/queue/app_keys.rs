@@ -124,6 +124,14 @@ impl AppKeys {
         }
     }
 
+    /// The entries from a position to the end of their leaf; nothing behind the last one. As long as a copy lives, its
+    /// leaves stay where they are, and no other entries take their place in memory.
+    #[must_use]
+    pub fn leaf_from(&self, at: usize) -> Option<&[KeyAsks]> {
+        let entries = self.0.leaf_from(at);
+        (!entries.is_empty()).then_some(entries)
+    }
+
     /// Adds an entry at the position that [`AppKeys::find`] gives for its key.
     pub(super) fn insert(&mut self, at: usize, entry: KeyAsks) {
         if let Some(right) = self.0.insert(at, entry) {

@@ -9,7 +9,7 @@ use super::site::{self, Sizes, app, beat, container, fetched, fill, submit};
 
 pub(super) const SCENES: &[Scene] = &[
     Scene {
-        call: "ask",
+        call: "ask: request ids",
         size: |sizes| format!("{} request ids, and none", sizes.items),
         make: request_ids,
     },

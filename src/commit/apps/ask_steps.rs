@@ -270,8 +270,8 @@ impl Ledger {
         }
         if progress.step == AskStep::Correct {
             self.correct(app, &mut progress.checked);
-            if let Some(entries) = progress.order.entries.take() {
-                self.state.apps[app].take_entries(*entries);
+            if let Some(entries) = &mut progress.order.entries {
+                self.state.apps[app].take_entries(entries);
             }
             progress.go_to(AskStep::Asks);
         }

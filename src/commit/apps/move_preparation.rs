@@ -7,6 +7,8 @@
 //! 2. Where it does they are put into the order of a hash map of their ids, as the reference charges them.
 //! 3. Each is charged to both users on copies of their figures.
 //!
+//! What it asks for and has reserved is [counted](crate::commit::leaves::key_sums) before, where it has many keys.
+//!
 //! Others are served between two parts. Where one of them changes a container, or what a user uses, the preparation begins
 //! anew, some times at most. A move without a preparation that holds charges container by container.
 //!
@@ -16,11 +18,12 @@ use crate::accounting::PreparedUse;
 use crate::commit::containers::container::Container;
 use crate::commit::containers::live::Live;
 use crate::commit::containers::slot::ContainerSlot;
+use crate::commit::leaves::key_sums::{CountedKeys, KeySums};
 use crate::commit::leaves::moved_use::PreparedMove;
 use crate::commit::ledger::Ledger;
 use crate::id::java_order::{PartedOrder, container_hash};
 use crate::id::{AppSlot, PartitionId, QueueSlot};
-use crate::queue::UserPart;
+use crate::queue::{App, UserPart};
 use crate::resource::ResourceVector;
 
 /// Preparations that a move begins at most.
@@ -32,6 +35,7 @@ const FEW: usize = 512;
 /// The move of an application to another leaf, and how far it is prepared.
 #[derive(Debug, Default)]
 pub struct MovePreparation {
+    keys: Option<CountedKeys>,
     begun: u32,
     under_way: Option<MoveUnderWay>,
 }
@@ -80,7 +84,27 @@ impl MovePreparation {
     fn forget_other(&mut self, stamp: &MoveStamp) {
         let other = |known: &MoveUnderWay| !known.stamp.is_of_app(stamp);
         if self.under_way.as_ref().is_some_and(other) {
-            *self = Self::default();
+            (self.begun, self.under_way) = (0, None);
+        }
+    }
+
+    /// Counts further keys of an application, about as many as the budget has; whether all are counted, or they are few.
+    fn count_keys(&mut self, slot: AppSlot, app: &App, budget: &mut usize) -> bool {
+        if app.keys.len() <= FEW {
+            return true;
+        }
+        let counted = self.keys.take().filter(|keys| keys.is_for(slot, app));
+        let counted = counted.unwrap_or_else(|| CountedKeys::of(slot, app));
+        self.keys.insert(counted).go_on(budget)
+    }
+
+    /// What an application has outstanding and reserved.
+    ///
+    /// Cost: as that of the keys that are not counted.
+    pub(super) fn key_sums(&self, app: &App) -> KeySums {
+        match &self.keys {
+            Some(counted) => counted.sums(&app.keys),
+            None => KeySums::of(&app.keys),
         }
     }
 
@@ -98,8 +122,8 @@ impl MovePreparation {
 }
 
 impl Ledger {
-    /// Goes on preparing the move of an application to the leaf of a name, with a look at as many containers as the
-    /// budget has; whether it is prepared as far as it will be. Whether the leaf takes it is up to the move.
+    /// Goes on preparing the move of an application to the leaf of a name, with a look at as many keys and containers
+    /// as the budget has; whether it is prepared as far as it will be. Whether the leaf takes it is up to the move.
     pub fn prepare_move(
         &self,
         app: AppSlot,
@@ -113,6 +137,9 @@ impl Ledger {
         let Some(to) = to else {
             return true;
         };
+        if !preparation.count_keys(app, &self.state.apps[app], budget) {
+            return false;
+        }
         let stamp = MoveStamp::of(self, app, to);
         preparation.forget_other(&stamp);
         let places = self.containers.live_list(app).places();

@@ -13,7 +13,7 @@ use crate::commit::leaves::usage::{add_reserved_by_present, charge_use, move_pen
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::app_left;
 use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
-use crate::queue::AppStage;
+use crate::queue::{AppStage, ReservedAt};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -54,9 +54,11 @@ impl Ledger {
             .map_err(AppError::Move)?;
         let from = self.state.apps[app].leaf;
         let to_user = self.leaves.user(&mut self.state, to, &name);
-        self.move_charges(app, (from, to), to_user, prepared);
+        let sums = preparation.key_sums(&self.state.apps[app]);
+        let charged = (prepared, sums.reserved());
+        self.move_charges(app, (from, to), to_user, charged);
         self.move_attempt(app, (from, to), to_user);
-        move_pending(&mut self.state, app, (from, to));
+        move_pending(&mut self.state, &sums, (from, to));
         self.leaves.stop_asking(&mut self.state, app, from);
         if self.state.apps[app].has_open_key() {
             self.leaves.start_asking(&mut self.state, app);
@@ -97,32 +99,46 @@ impl Ledger {
         self.containers.move_killable(&mut self.state, app);
     }
 
+    /// What an application is charged for its reservations, and for its containers where that is not prepared, by
+    /// partition.
+    ///
+    /// Cost: that of listing them.
+    fn charges_of(
+        &self,
+        app: AppSlot,
+        reserved: &[ReservedAt],
+        prepared: &[PreparedMove],
+    ) -> Vec<ChargeRun> {
+        let mut charges = self.containers.reserved_charges_of(&self.state, reserved);
+        if prepared.is_empty() {
+            let live = self.containers.live_charges_of(&self.state, app);
+            charges.splice(..0, live);
+        }
+        charges.sort_by_key(|run| run.partition);
+        charges
+    }
+
     /// Moves the charges of an application's containers and reservations to another leaf and its user there.
     ///
-    /// Cost: that of listing them, but for what is prepared; queues are charged once for each partition.
+    /// Cost: queues are charged once for each partition.
     fn move_charges(
         &mut self,
         app: AppSlot,
         (from, to): (QueueSlot, QueueSlot),
         to_user: UserSlot,
-        prepared: &[PreparedMove],
+        (prepared, reserved): (&[PreparedMove], &[ReservedAt]),
     ) {
         debug_assert!(
             prepared.is_empty() || self.are_charges_whole((app, to), prepared),
             "what is prepared equals what is charged in one piece"
         );
-        let mut charges = self.containers.reserved_charges_of(&self.state, app);
+        let charges = self.charges_of(app, reserved, prepared);
         let by_present = charges.iter().filter(|run| run.by_present);
         let by_present = by_present.fold(ResourceVector::NONE, |sum, run| sum + run.sum());
         if !by_present.is_none() {
             add_reserved_by_present(&mut self.state, from, -by_present);
             add_reserved_by_present(&mut self.state, to, by_present);
         }
-        if prepared.is_empty() {
-            let live = self.containers.live_charges_of(&self.state, app);
-            charges.splice(..0, live);
-        }
-        charges.sort_by_key(|run| run.partition);
         for charges in by_partition(prepared, &charges) {
             let (partition, all) = (charges.partition, charges.sum());
             let from_user = self.leaves.user_of(&mut self.state, app);

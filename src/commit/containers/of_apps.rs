@@ -6,6 +6,7 @@ use super::container::{Container, ContainerState, GiveBack};
 use super::slot::ContainerSlot;
 use super::store::Containers;
 use crate::id::{AppSlot, Map, PartitionId, SchedulerKey, java_order};
+use crate::queue::ReservedAt;
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -115,14 +116,14 @@ impl Containers {
         runs.0
     }
 
-    /// The same for its reservations, in the order of their numbers.
+    /// The same for reservations that are listed, in the order of their numbers.
     pub(in crate::commit) fn reserved_charges_of(
         &self,
         state: &State,
-        app: AppSlot,
+        held: &[ReservedAt],
     ) -> Vec<ChargeRun> {
         let mut runs = ChargeRuns::default();
-        for slot in self.reservations_of(state, app) {
+        for slot in self.reservations_among(held) {
             runs.add(state, self.get(slot));
         }
         runs.0

@@ -22,12 +22,15 @@ impl Containers {
         state: &State,
         app: AppSlot,
     ) -> Vec<ContainerSlot> {
-        let mut held: Vec<_> = state.apps[app]
-            .keys
-            .iter()
-            .flat_map(|asks| &asks.reserved)
-            .map(|held| (held.number, held.node))
-            .collect();
+        let keys = state.apps[app].keys.iter();
+        let held: Vec<_> = keys.flat_map(|asks| &asks.reserved).copied().collect();
+        self.reservations_among(&held)
+    }
+
+    /// The same for reservations that are listed.
+    pub(in crate::commit) fn reservations_among(&self, held: &[ReservedAt]) -> Vec<ContainerSlot> {
+        let held = held.iter().map(|held| (held.number, held.node));
+        let mut held: Vec<_> = held.collect();
         held.sort_unstable();
         held.into_iter()
             .filter_map(|(_, node)| self.reserved_on(node))

@@ -3,7 +3,7 @@
 //! Tests: `tests/commit/property.rs`.
 
 use super::activation::update_stage;
-use super::usage::pending_of;
+use super::key_sums::KeySums;
 use crate::accounting::add_queue_pending;
 use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, QueueSlot};
@@ -158,8 +158,8 @@ impl Leaves {
 /// Forgets everything that an application asked for.
 pub(in crate::commit) fn drop_asks(state: &mut State, app: AppSlot) {
     let leaf = state.apps[app].leaf;
-    let pending = pending_of(&state.apps[app].take_keys());
-    for (partition, size) in pending {
+    let sums = KeySums::of(&state.apps[app].take_keys());
+    for (partition, size) in sums.pending() {
         add_queue_pending(state, leaf, partition, -size);
     }
     let leaf = state.queues[leaf].as_leaf_mut();
@@ -186,7 +186,7 @@ pub(in crate::commit) fn drop_last_asks(
         row.forget(asks.key);
     }
     let leaf = row.leaf;
-    for (partition, size) in pending_of(&last) {
+    for (partition, size) in KeySums::of(&last).pending() {
         add_queue_pending(state, leaf, partition, -size);
     }
     last.len() < most

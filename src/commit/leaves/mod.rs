@@ -17,6 +17,7 @@ mod admission;
 pub(super) mod attempts;
 pub(super) mod demand;
 mod headroom;
+pub(super) mod key_sums;
 pub(super) mod moved_use;
 mod names;
 mod observe;

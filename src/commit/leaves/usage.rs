@@ -2,13 +2,11 @@
 //!
 //! Tests: `tests/commit/deferred_charges.rs`.
 
-use std::collections::BTreeMap;
-
 use crate::accounting::{Charge, add_queue_pending, charge_queues};
 use crate::commit::containers::container::Container;
 use crate::commit::leaves::Leaves;
-use crate::id::{AppSlot, NameId, PartitionId, QueueSlot};
-use crate::queue::KeyAsks;
+use crate::commit::leaves::key_sums::KeySums;
+use crate::id::{AppSlot, PartitionId, QueueSlot};
 use crate::resource::{ResourceVector, with_width};
 use crate::snapshot::State;
 
@@ -104,32 +102,16 @@ pub(in crate::commit) fn charge_use(
 
 /// Moves what an application has outstanding to another leaf.
 ///
-/// Cost: a look at each key; queues are charged once for each partition.
+/// Cost: queues are charged once for each partition.
 pub(in crate::commit) fn move_pending(
     state: &mut State,
-    app: AppSlot,
+    sums: &KeySums,
     (from, to): (QueueSlot, QueueSlot),
 ) {
-    for (partition, size) in pending_of(&state.apps[app].keys) {
+    for (partition, size) in sums.pending() {
         add_queue_pending(state, from, partition, -size);
         add_queue_pending(state, to, partition, size);
     }
-}
-
-/// What is outstanding under some keys, by partition.
-pub(super) fn pending_of<'a>(
-    keys: impl IntoIterator<Item = &'a KeyAsks>,
-) -> BTreeMap<PartitionId, ResourceVector> {
-    let mut pending = BTreeMap::new();
-    for asks in keys {
-        if let Some(any) = asks.at(NameId::ANY).filter(|any| any.count > 0) {
-            let of = pending
-                .entry(asks.partition)
-                .or_insert(ResourceVector::NONE);
-            *of += any.size.get().times(i64::from(any.count));
-        }
-    }
-    pending
 }
 
 /// Reserved resources of a leaf and its ancestors.

@@ -6,8 +6,8 @@
 //!    count on. A sole proposer follows its own decisions, so that thousands may wait.
 //! 3. While the committer places asks by itself, nobody needs the snapshot. It is due after many rows; these
 //!    are then copied in pieces ahead of it, so that no call waits for all of them.
-//! 4. After a call that may have changed all queues, a snapshot is made ready in parts: bounds of user limits, then
-//!    rows. Others are served in between.
+//! 4. Where many rows were written, a snapshot is made ready in parts: bounds of user limits, then rows. Others are
+//!    served in between.
 //! 5. Whoever asks for a snapshot raises a flag. The owner of the committer publishes before it releases it.
 //! 6. A snapshot holds news if anything happened besides reservations that were looked at again. Only
 //!    then, or when decisions of proposers landed, are the proposers woken.
@@ -40,12 +40,12 @@ const ROWS_AT_ONCE: usize = 4096;
 /// since the last one. A call may wait for a few turns.
 const ROWS_AHEAD: usize = 32;
 
-/// Rows that are copied in one piece with a snapshot that is due since calls changed much, and as many in a turn before.
-/// They take as long as another part of a call.
+/// Rows that are copied in one piece with a snapshot that is due, and as many in a turn before. They take as long as
+/// another part of a call.
 const ROWS_OF_PART: usize = 256;
 
 /// Parts in which such a snapshot is made ready. What calls change all the time is made with it.
-const MOST_PARTS: usize = 64;
+const MOST_PARTS: usize = 256;
 
 /// Most rows that a turn copies again since they were written after they were copied.
 const ROWS_AGAIN: usize = 480;
@@ -68,8 +68,6 @@ pub(in crate::runtime) struct Publication {
     wanted: Arc<AtomicBool>,
     /// While rows are copied ahead.
     copying: Option<CopyingAhead>,
-    /// Whether calls that may have changed many rows were carried out since the last one.
-    after_changes: bool,
     /// Whether a snapshot is due that is made ready in parts, and how many there were.
     due: bool,
     parts: usize,
@@ -123,7 +121,6 @@ impl Publication {
             snapshot,
             wanted,
             copying: None,
-            after_changes: false,
             due: false,
             parts: 0,
             rest: 0,
@@ -158,11 +155,6 @@ impl Publication {
         self.news = true;
     }
 
-    /// Notes a call that is none of an application and no report of a node.
-    pub(in crate::runtime) fn note_other_call(&mut self) {
-        self.after_changes = true;
-    }
-
     /// Whether a snapshot is due that is made ready in parts.
     pub(in crate::runtime) fn is_preparing(&self) -> bool {
         self.due
@@ -172,8 +164,7 @@ impl Publication {
     fn prepare_part(&mut self, engine: &mut Unsettled<Sequential>) -> bool {
         let few = |engine: &Unsettled<Sequential>| engine.rows_to_copy() <= ROWS_OF_PART;
         self.parts += 1;
-        let is_ready = !self.after_changes
-            || self.parts == MOST_PARTS
+        let is_ready = self.parts == MOST_PARTS
             || (engine.renew_bounds_on(&mut { ROWS_OF_PART })
                 && (few(engine) || self.copy_rows(engine, ROWS_OF_PART) || few(engine)));
         self.due = !is_ready;
@@ -319,7 +310,7 @@ impl Publication {
         next.outside = self.outside;
         next.changes = self.changes;
         self.copying = None;
-        (self.after_changes, self.due, self.parts) = (false, false, 0);
+        (self.due, self.parts) = (false, 0);
         self.unpublished = 0;
         if std::mem::take(&mut self.news) {
             // Proposers look again, and count what they then do.
@@ -361,7 +352,7 @@ impl<C: Clock> Committer<C> {
         }
     }
 
-    /// The same in parts where calls changed much: one part now, and the next ones with the next turns.
+    /// The same in parts where many rows were written: one part now, and the next ones with the next turns.
     pub(super) fn publish_in_parts(&mut self) {
         if self.publication.prepare_part(&mut self.engine) {
             self.publish();

@@ -158,10 +158,8 @@ impl<C: Clock> Committer<C> {
         }
         let preparing = self.publication.is_preparing();
         // Without proposers nobody waits for it.
-        if preparing || (left && !self.proposers.is_empty()) {
+        if preparing || (left && !self.proposers.is_empty()) || self.is_due() {
             self.publish_in_parts();
-        } else if self.is_due() {
-            self.publish();
         }
         let unfinished = !self.unfinished.is_empty();
         proposals || goes_on || unfinished || preparing || commands != CommandKinds::None
@@ -266,9 +264,6 @@ impl<C: Clock> Committer<C> {
             command => command,
         };
         let look = command.is_look();
-        if !look && !command.is_call() {
-            self.publication.note_other_call();
-        }
         let schedules = self.heartbeats_schedule;
         let left = self.change(|engine| command.go_on(engine, schedules, budget));
         // Of a command with many items the last ones are the news: what proposers decide between two others
