@@ -242,14 +242,6 @@ impl App {
         })
     }
 
-    /// Takes over entries without asks where there is no key yet.
-    pub fn take_entries(&mut self, entries: &mut AppKeys) {
-        if self.keys.is_empty() {
-            self.keys = std::mem::take(entries);
-            self.first_open = position(self.keys.len());
-        }
-    }
-
     /// The keys of containers that grow, ascending. They come behind all others.
     pub fn increases(&self) -> impl Iterator<Item = &KeyAsks> {
         let lowest = SchedulerKey::FIRST.increasing(1);

@@ -136,7 +136,7 @@ impl AppKeys {
     pub(super) fn insert(&mut self, at: usize, entry: KeyAsks) {
         if let Some(right) = self.0.insert(at, entry) {
             let left = std::mem::take(&mut self.0);
-            self.0 = branch(vec![left, right]);
+            self.0 = branch([left, right]);
         }
     }
 
@@ -146,27 +146,6 @@ impl AppKeys {
         if self.is_empty() {
             *self = Self::default();
         }
-    }
-}
-
-/// Ascending by key, without a key twice.
-///
-/// Cost: one move of each entry.
-impl FromIterator<KeyAsks> for AppKeys {
-    fn from_iter<I: IntoIterator<Item = KeyAsks>>(entries: I) -> Self {
-        let mut entries = entries.into_iter().peekable();
-        let mut nodes = Vec::new();
-        while entries.peek().is_some() {
-            nodes.push(KeyNode::Leaf(entries.by_ref().take(MOST).collect()));
-        }
-        while nodes.len() > 1 {
-            let mut below = nodes.into_iter().peekable();
-            nodes = Vec::new();
-            while below.peek().is_some() {
-                nodes.push(branch(below.by_ref().take(MOST).collect()));
-            }
-        }
-        Self(nodes.pop().unwrap_or_default())
     }
 }
 
@@ -365,7 +344,7 @@ impl KeyChild {
     }
 }
 
-fn branch(nodes: Vec<KeyNode>) -> KeyNode {
+fn branch(nodes: [KeyNode; 2]) -> KeyNode {
     let mut end = 0;
     let children = nodes.into_iter().map(|node| {
         end += node.len();
@@ -403,6 +382,15 @@ mod tests {
 
     fn entry(number: u32) -> KeyAsks {
         KeyAsks::new(key(number))
+    }
+
+    /// Of ascending numbers.
+    fn tree(numbers: impl IntoIterator<Item = u32>) -> AppKeys {
+        let mut keys = AppKeys::default();
+        for number in numbers {
+            keys.insert(keys.len(), entry(number));
+        }
+        keys
     }
 
     fn numbers(keys: impl Iterator<Item = SchedulerKey>) -> Vec<i64> {
@@ -490,7 +478,7 @@ mod tests {
             copies in prop::collection::vec(0..3_000_usize, 0..6),
             from in 0..3_000_usize,
         ) {
-            let mut keys: AppKeys = first.iter().copied().map(entry).collect();
+            let mut keys = tree(first.iter().copied());
             let mut list: Plain = first.into_iter().map(|number| (number, 0)).collect();
             let mut copied = vec![(keys.clone(), list.clone())];
             for (moment, one) in writes.into_iter().enumerate() {
@@ -515,7 +503,7 @@ mod tests {
     /// Cost: a write to a copy of many entries copies one leaf.
     #[test]
     fn a_write_copies_one_leaf_and_shares_the_others() {
-        let keys: AppKeys = (0..100_000).map(entry).collect();
+        let keys = tree(0..100_000);
         let mut copy = keys.clone();
         assert_eq!(shared(&keys, &copy), (3125, 3125));
         copy[70_000].missed = 1;
@@ -527,10 +515,9 @@ mod tests {
 
     #[test]
     fn ascending_keys_fill_their_nodes_and_others_split_them() {
-        let mut ascending = AppKeys::default();
+        let ascending = tree(0..10_000);
         let mut descending = AppKeys::default();
         for number in 0..10_000 {
-            ascending.insert(ascending.len(), entry(number));
             descending.insert(0, entry(9_999 - number));
         }
         let leaves = |keys: &AppKeys| shared(keys, keys).1;

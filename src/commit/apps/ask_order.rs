@@ -6,20 +6,14 @@
 use smallvec::SmallVec;
 
 use crate::id::{Map, SchedulerKey, java_order};
-use crate::queue::{AppKeys, Ask, KeyAsks};
+use crate::queue::Ask;
 
 /// Positions of the asks of a call, key by key in the order of a hash map; under a key the ask for
 /// `*` comes last. Of two asks for one place under a key only the later one is among them.
 #[derive(Debug, Default)]
 pub struct AskOrder {
     pub(super) positions: SmallVec<[u32; 2]>,
-    /// An entry without asks for each of many keys, for an application that has no key yet: made here, it costs the
-    /// ledger's thread nothing. Nothing for fewer keys.
-    pub(super) entries: Option<Box<AppKeys>>,
 }
-
-/// Keys from which on their entries are made beforehand.
-const MANY_KEYS: usize = 512;
 
 /// The asks of one key among those of a call that are sorted by key.
 struct KeyRange {
@@ -42,15 +36,10 @@ impl AskOrder {
         if asks.len() < 2 {
             return Self {
                 positions: (0..).take(asks.len()).collect(),
-                entries: None,
             };
         }
         let sorted = sorted(asks);
         let mut ranges = ranges(&sorted);
-        let entries = (ranges.len() >= MANY_KEYS).then(|| {
-            let entries = ranges.iter().map(|range| KeyAsks::new(range.key));
-            Box::new(entries.collect())
-        });
         // A map keeps the order of insertion inside a bucket.
         ranges.sort_unstable_by_key(|range| range.first);
         java_order::sort(&mut ranges, 0, |range| {
@@ -68,7 +57,7 @@ impl AskOrder {
                 });
             positions.extend(later_ones.map(|(_, &(_, _, position))| position));
         }
-        Self { positions, entries }
+        Self { positions }
     }
 }
 

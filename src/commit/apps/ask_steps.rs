@@ -270,9 +270,6 @@ impl Ledger {
         }
         if progress.step == AskStep::Correct {
             self.correct(app, &mut progress.checked);
-            if let Some(entries) = &mut progress.order.entries {
-                self.state.apps[app].take_entries(entries);
-            }
             progress.go_to(AskStep::Asks);
         }
         if progress.step == AskStep::Asks {

@@ -31,7 +31,10 @@ use crate::time::Clock;
 const MOST: u32 = 512;
 
 /// The same by time, in ns: commands wait for as long.
-const MOST_NS: u64 = 2_000_000;
+const MOST_NS: u64 = 500_000;
+
+/// Passes between two looks at the clock.
+const LOOK: u32 = 8;
 
 /// One pass in so many is timed.
 const SAMPLE: u32 = 32;
@@ -297,10 +300,10 @@ enum PassResult {
     Nothing,
 }
 
-/// Whether a turn may have more passes. The clock is asked as seldom as for a measurement.
+/// Whether a turn may have more passes.
 fn may_go_on(passes: u32, clock: &impl Clock, began_ns: u64) -> bool {
-    let asks = passes.is_multiple_of(SAMPLE);
-    passes < MOST && !(asks && clock.now_ns().saturating_sub(began_ns) >= MOST_NS)
+    let looks = passes.is_multiple_of(LOOK);
+    passes < MOST && !(looks && clock.now_ns().saturating_sub(began_ns) >= MOST_NS)
 }
 
 /// What all applications ask for, by memory and in smallest allocations.
