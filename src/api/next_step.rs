@@ -314,7 +314,7 @@ impl Trials<'_> {
         let (ledger, key) = (self.engine.engine().ledger(), self.why.keys.first()?);
         let state = ledger.state();
         let app = &state.apps[ledger.app(self.why.app)?];
-        let open = app.keys.iter().find(|asks| asks.outstanding);
+        let open = app.keys.iter().find(|asks| asks.is_outstanding());
         let other = || {
             self.gang()
                 .map_or(app.master_partition, |gang| gang.partition)
@@ -387,7 +387,10 @@ impl Trials<'_> {
             return Vec::new();
         };
         let state = ledger.state();
-        let open = state.apps[slot].keys.iter().filter(|asks| asks.outstanding);
+        let open = state.apps[slot]
+            .keys
+            .iter()
+            .filter(|asks| asks.is_outstanding());
         open.filter(|asks| asks.constrained.is_none())
             .flat_map(|asks| asks.asks.iter().map(|ask| (asks.key, ask)))
             .map(|(key, ask)| Ask {

@@ -64,7 +64,7 @@ impl KeyOnNode {
 #[must_use]
 pub fn why_not(state: &State, app: AppSlot, node: NodeSlot) -> Vec<KeyOnNode> {
     let row = &state.apps[app];
-    let open = row.keys.iter().filter(|asks| asks.outstanding);
+    let open = row.keys.iter().filter(|asks| asks.is_outstanding());
     open.filter_map(|asks| {
         let size = asks.at(NameId::ANY)?.size.get();
         Some(KeyOnNode {

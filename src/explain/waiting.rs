@@ -199,7 +199,7 @@ impl<'a> WaitExplainer<'a> {
     fn active(&mut self, app: AppSlot, all: bool) -> Vec<KeyExplanation> {
         let state = self.state;
         let keys = state.apps[app].keys.iter();
-        let open = keys.filter(|asks| asks.outstanding);
+        let open = keys.filter(|asks| asks.is_outstanding());
         let mut keys: Vec<_> = open
             .filter_map(|asks| {
                 let size = asks.at(NameId::ANY)?.size.get();

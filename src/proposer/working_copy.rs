@@ -75,7 +75,7 @@ fn apply_allocation<const N: usize>(state: &mut State, proposal: &Proposal) -> O
         ..ContainerPlacement::anywhere(app, key, proposal.node, proposal.size.narrow())
     };
     place(state, &placement, &mut CopySink);
-    if !state.apps[app].keys[key].outstanding {
+    if !state.apps[app].keys[key].is_outstanding() {
         follow_end_of_asks(state, app);
     }
     OverlayResult::Yes

@@ -257,7 +257,7 @@ impl App {
     /// Removes the entry of a key under which nothing is asked or reserved, with its counters.
     pub fn forget_key(&mut self, key: SchedulerKey) {
         self.remove_if(key, |asks| {
-            !asks.outstanding && asks.asks.is_empty() && asks.reserved.is_empty()
+            !asks.is_outstanding() && asks.asks.is_empty() && asks.reserved.is_empty()
         });
     }
 
@@ -292,25 +292,24 @@ impl App {
     /// The keys with outstanding asks, ascending.
     #[inline]
     pub fn open_keys(&self) -> impl Iterator<Item = &KeyAsks> {
-        let behind = self.keys.iter_from(self.first_open());
-        behind.filter(|asks| asks.outstanding)
+        self.keys.open_from(self.first_open())
     }
 
     /// The key at a position has outstanding asks from now on.
     pub fn open_key(&mut self, at: usize) {
-        self.keys[at].outstanding = true;
+        self.keys.set_outstanding(at, true);
         self.first_open = self.first_open.min(position(at));
     }
 
     /// The key at a position has no outstanding asks any more.
     ///
-    /// Cost: the keys up to the next one with outstanding asks, if it was the first.
+    /// Cost: a search for the next one with outstanding asks, if it was the first.
     #[inline]
     pub fn close_key(&mut self, at: usize) {
-        self.keys[at].outstanding = false;
+        self.keys.set_outstanding(at, false);
         if at == self.first_open() {
-            let next = self.keys.iter_from(at).position(|asks| asks.outstanding);
-            self.first_open = position(next.map_or(self.keys.len(), |by| at + by));
+            let next = self.keys.next_outstanding(at);
+            self.first_open = position(next.unwrap_or(self.keys.len()));
         }
     }
 

@@ -44,6 +44,8 @@ struct KeyChild {
     first: SchedulerKey,
     /// Entries up to its last one, counted from the first entry of the branch.
     end: usize,
+    /// How many of its entries have outstanding asks.
+    open: usize,
     node: Arc<KeyNode>,
 }
 
@@ -121,6 +123,37 @@ impl AppKeys {
             keys: self,
             entries: entries.iter(),
             next: at + entries.len(),
+        }
+    }
+
+    /// Position of the first entry from a position on that has outstanding asks.
+    #[inline]
+    #[must_use]
+    pub fn next_outstanding(&self, at: usize) -> Option<usize> {
+        self.0.next_open(at)
+    }
+
+    /// The entries from a position on that have outstanding asks. Leaves without any are passed over.
+    #[inline]
+    pub(super) fn open_from(&self, at: usize) -> impl Iterator<Item = &KeyAsks> {
+        let mut leaf = self.iter_from(at);
+        std::iter::from_fn(move || {
+            loop {
+                let found = leaf.entries.find(|entry| entry.outstanding);
+                if found.is_some() {
+                    return found;
+                }
+                leaf = self.iter_from(self.next_outstanding(leaf.next)?);
+            }
+        })
+    }
+
+    /// Sets whether an entry has outstanding asks.
+    #[inline]
+    pub(super) fn set_outstanding(&mut self, at: usize, outstanding: bool) {
+        match &mut self.0 {
+            KeyNode::Leaf(entries) => entries[at].outstanding = outstanding,
+            node => _ = node.set_open(at, outstanding),
         }
     }
 
@@ -223,6 +256,13 @@ impl KeyNode {
         }
     }
 
+    fn open(&self) -> usize {
+        match self {
+            Self::Leaf(entries) => entries.iter().filter(|entry| entry.outstanding).count(),
+            Self::Branch(children) => children.iter().map(|child| child.open).sum(),
+        }
+    }
+
     fn first(&self) -> Option<SchedulerKey> {
         match self {
             Self::Leaf(entries) => entries.first().map(|entry| entry.key),
@@ -256,6 +296,40 @@ impl KeyNode {
                 let child = children.partition_point(|child| child.end <= at);
                 let at = at - begin(children, child);
                 Arc::make_mut(&mut children[child].node).entry_mut(at)
+            }
+        }
+    }
+
+    /// Sets whether an entry has outstanding asks; whether it had.
+    fn set_open(&mut self, at: usize, open: bool) -> bool {
+        match self {
+            Self::Leaf(entries) => std::mem::replace(&mut entries[at].outstanding, open),
+            Self::Branch(children) => {
+                let child = children.partition_point(|child| child.end <= at);
+                let at = at - begin(children, child);
+                let of = &mut children[child];
+                let before = Arc::make_mut(&mut of.node).set_open(at, open);
+                of.open = of.open + usize::from(open) - usize::from(before);
+                before
+            }
+        }
+    }
+
+    /// Position of the first entry from a position on that has outstanding asks.
+    fn next_open(&self, at: usize) -> Option<usize> {
+        match self {
+            Self::Leaf(entries) => {
+                let mut behind = entries.iter().skip(at);
+                behind.position(|entry| entry.outstanding).map(|by| at + by)
+            }
+            Self::Branch(children) => {
+                let from = children.partition_point(|child| child.end <= at);
+                (from..children.len()).find_map(|child| {
+                    let begin = begin(children, child);
+                    let KeyChild { open, node, .. } = &children[child];
+                    let found = (*open > 0).then(|| node.next_open(at.saturating_sub(begin)));
+                    found.flatten().map(|at| begin + at)
+                })
             }
         }
     }
@@ -299,9 +373,10 @@ impl KeyNode {
                     .iter_mut()
                     .for_each(|child| child.end += 1);
                 let right = right?;
-                let end = children[child].end;
-                children[child].end -= right.len();
-                children.insert(child + 1, KeyChild::new(right, end));
+                let right = KeyChild::new(right, children[child].end);
+                children[child].end -= right.node.len();
+                children[child].open -= right.open;
+                children.insert(child + 1, right);
                 let split = split_at(children.len(), child + 1)?;
                 let mut right = children.split_off(split);
                 let before = begin(children, split);
@@ -311,15 +386,16 @@ impl KeyNode {
         }
     }
 
-    fn remove(&mut self, at: usize) {
+    fn remove(&mut self, at: usize) -> KeyAsks {
         match self {
-            Self::Leaf(entries) => _ = entries.remove(at),
+            Self::Leaf(entries) => entries.remove(at),
             Self::Branch(children) => {
                 let child = children.partition_point(|child| child.end <= at);
                 let at = at - begin(children, child);
                 let of = &mut children[child];
                 let node = Arc::make_mut(&mut of.node);
-                node.remove(at);
+                let removed = node.remove(at);
+                of.open -= usize::from(removed.outstanding);
                 let first = node.first();
                 of.first = first.unwrap_or(of.first);
                 children[child..]
@@ -328,6 +404,7 @@ impl KeyNode {
                 if first.is_none() {
                     children.remove(child);
                 }
+                removed
             }
         }
     }
@@ -339,6 +416,7 @@ impl KeyChild {
         Self {
             first: node.first().expect("a child of a branch has entries"),
             end,
+            open: node.open(),
             node: Arc::new(node),
         }
     }
@@ -397,8 +475,8 @@ mod tests {
         keys.map(|key| key.request_id).collect()
     }
 
-    /// What a sequence of writes leaves, and marks of the writes.
-    type Plain = Vec<(u32, i32)>;
+    /// What a sequence of writes leaves: the number of each key, how often it was written, and whether it is open.
+    type Plain = Vec<(u32, i32, bool)>;
 
     fn plain(keys: &AppKeys) -> Plain {
         let entries = keys.iter();
@@ -406,6 +484,7 @@ mod tests {
             (
                 u32::try_from(entry.key.request_id).expect("a test's number"),
                 entry.missed,
+                entry.outstanding,
             )
         };
         entries.map(pair).collect()
@@ -441,24 +520,29 @@ mod tests {
                 for child in children {
                     end += child.node.len();
                     assert_eq!((child.end, Some(child.first)), (end, child.node.first()));
+                    assert_eq!(child.open, child.node.open());
                     check(&child.node, false);
                 }
             }
         }
     }
 
-    /// A write, by a number below 3 and the key that it is about.
+    /// A write, by a number below 5 and the key that it is about.
     fn write(keys: &mut AppKeys, plain: &mut Plain, (what, number): (u8, u32)) {
         let found = keys.find(key(number));
         assert_eq!(found, plain.binary_search_by_key(&number, |entry| entry.0));
         match (what, found) {
             (0, Err(at)) => {
                 keys.insert(at, entry(number));
-                plain.insert(at, (number, 0));
+                plain.insert(at, (number, 0, false));
             }
             (1, Ok(at)) => {
                 keys.remove(at);
                 plain.remove(at);
+            }
+            (2 | 3, Ok(at)) => {
+                keys.set_outstanding(at, what == 2);
+                plain[at].2 = what == 2;
             }
             (_, Ok(at)) => {
                 keys[at].missed += 1;
@@ -474,12 +558,12 @@ mod tests {
         #[test]
         fn it_is_a_sorted_list_and_copies_stay_as_they_were(
             first in prop::collection::btree_set(0..3_000_u32, 0..2_500),
-            writes in prop::collection::vec((0..3_u8, 0..3_000_u32), 0..3_000),
+            writes in prop::collection::vec((0..5_u8, 0..3_000_u32), 0..3_000),
             copies in prop::collection::vec(0..3_000_usize, 0..6),
             from in 0..3_000_usize,
         ) {
             let mut keys = tree(first.iter().copied());
-            let mut list: Plain = first.into_iter().map(|number| (number, 0)).collect();
+            let mut list: Plain = first.into_iter().map(|number| (number, 0, false)).collect();
             let mut copied = vec![(keys.clone(), list.clone())];
             for (moment, one) in writes.into_iter().enumerate() {
                 if copies.contains(&moment) {
@@ -496,6 +580,11 @@ mod tests {
                 let expected = list.get(from..).unwrap_or_default();
                 prop_assert_eq!(behind, expected.iter().map(|entry| entry.1).collect::<Vec<_>>());
                 prop_assert!(keys.get(list.len()).is_none());
+                let open: Vec<_> = keys.open_from(from).map(|entry| entry.key).collect();
+                let expected = expected.iter().filter(|entry| entry.2);
+                prop_assert_eq!(&open, &expected.map(|entry| key(entry.0)).collect::<Vec<_>>());
+                let next = keys.next_outstanding(from).map(|at| keys[at].key);
+                prop_assert_eq!(next, open.first().copied());
             }
         }
     }

@@ -18,8 +18,8 @@ pub struct KeyAsks {
     pub asks: SmallVec<[PlaceAsk; 1]>,
     /// Whether an allocator for the key exists; counters survive without one.
     pub known: bool,
-    /// Whether asks for `*` are outstanding, so that the key is served.
-    pub outstanding: bool,
+    /// Whether asks for `*` are outstanding, so that the key is served. The tree of the keys counts them.
+    pub(super) outstanding: bool,
     /// The partition of the ask for `*`.
     pub partition: PartitionId,
     /// Scheduling opportunities since the last reset.
@@ -59,6 +59,13 @@ impl KeyAsks {
             reserved: Vec::new(),
             was_reserved: false,
         }
+    }
+
+    /// Whether asks for `*` are outstanding, so that the key is served.
+    #[inline]
+    #[must_use]
+    pub fn is_outstanding(&self) -> bool {
+        self.outstanding
     }
 
     /// An allocator for the key exists from now on.

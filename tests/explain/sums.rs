@@ -18,7 +18,7 @@ fn pending(engine: &Stepped) -> usize {
         let row = &state.apps[slot];
         match row.stage {
             AppStage::Parked | AppStage::Waiting => true,
-            AppStage::Active => row.keys.iter().any(|asks| asks.outstanding),
+            AppStage::Active => row.keys.iter().any(|asks| asks.is_outstanding()),
             AppStage::Between | AppStage::Done | AppStage::Gone => false,
         }
     };

@@ -124,7 +124,7 @@ fn stuck(ledger: &Ledger) -> Option<Vec<String>> {
         let mut behind_user_limit = false;
         let open = leaf.active.iter().flat_map(|&app| {
             let keys = state.apps[app].keys.iter();
-            let open = keys.filter(|asks| asks.outstanding);
+            let open = keys.filter(|asks| asks.is_outstanding());
             let mut seen = BTreeSet::new();
             open.zip(reasons(app))
                 .filter(move |(asks, _)| seen.insert(asks.partition))
@@ -190,7 +190,7 @@ fn scene(ledger: &Ledger) -> Vec<String> {
             let partition = asks.partition;
             format!("{places:?} {partition:?} {opportunities} looks, {kept} kept; ")
         };
-        let open = app.keys.iter().filter(|asks| asks.outstanding);
+        let open = app.keys.iter().filter(|asks| asks.is_outstanding());
         let open: String = open.map(key).collect();
         let (id, user) = (app.id, &app.submission.user_name);
         let limit = UserLimits::of(ledger, path, user);

@@ -26,7 +26,9 @@ impl Ledger {
         let leaf = self.state.apps[app].leaf;
         let named = fixed.constraint.as_deref();
         let target = self.checks().target_partition(leaf, named)?;
-        let asks = self.state.apps[app].key_mut(key);
+        let row = &mut self.state.apps[app];
+        let at = row.add_key(key);
+        let asks = &mut row.keys[at];
         let of_another = |asks: &KeyAsks| {
             let before = asks.constrained.as_deref();
             before.is_none_or(|before| !before.is_same(fixed))
@@ -52,7 +54,7 @@ impl Ledger {
         let changed = old.as_ref().is_none_or(|old| old.count != count);
         if changed {
             self.leaves
-                .pending_changed(&mut self.state, app, key, old, &new);
+                .pending_changed(&mut self.state, (app, at), old, &new);
         }
         Ok(changed)
     }

@@ -75,7 +75,7 @@ pub(super) fn is_gang_within_user_limit(state: &mut State, gang: &WaitingGang) -
 /// Whether asks or a scheduling request of an application have a key.
 pub(super) fn is_key_in_use(app: &App, key: SchedulerKey) -> bool {
     let asks = app.key(key);
-    asks.is_some_and(|asks| asks.outstanding || asks.constrained.is_some())
+    asks.is_some_and(|asks| asks.is_outstanding() || asks.constrained.is_some())
 }
 
 fn is_within_limit<const N: usize>(

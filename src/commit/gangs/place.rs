@@ -132,7 +132,7 @@ impl Ledger {
                 break;
             }
             let asks = self.state.apps[gang.slot].key(gang.key);
-            let Some(asks) = asks.filter(|asks| asks.outstanding) else {
+            let Some(asks) = asks.filter(|asks| asks.is_outstanding()) else {
                 debug_assert!(false, "the members are asked for");
                 return;
             };

@@ -8,7 +8,7 @@ use super::Leaves;
 use crate::commit::apps::ask_error::AskError;
 use crate::commit::containers::container::{Container, GiveBack};
 use crate::id::{AppSlot, NameId, PartitionId, SchedulerKey};
-use crate::queue::PlaceAsk;
+use crate::queue::{App, PlaceAsk};
 use crate::snapshot::State;
 
 /// Asks that passed the checks; most calls have one or two.
@@ -118,7 +118,9 @@ impl Leaves {
         key: SchedulerKey,
         new: PlaceAsk,
     ) {
-        let asks = state.apps[app].key_mut(key);
+        let row = &mut state.apps[app];
+        let at = row.add_key(key);
+        let asks = &mut row.keys[at];
         asks.know();
         if asks.at(NameId::ANY).map(|any| any.partition) != Some(new.partition) {
             for other in asks.asks.iter_mut().filter(|ask| ask.place != NameId::ANY) {
@@ -129,30 +131,26 @@ impl Leaves {
         let partition = new.partition.unwrap_or(PartitionId::DEFAULT);
         asks.partition = partition;
         note_requested(state, app, partition);
-        self.pending_changed(state, app, key, old, &new);
+        self.pending_changed(state, (app, at), old, &new);
     }
 
-    /// Follows a change of an ask for `*` in the figures of demand.
+    /// Follows a change of an ask for `*` under the key at a position in the figures of demand.
     // As AppSchedulingInfo.updatePendingResources.
     pub(in crate::commit) fn pending_changed(
         &mut self,
         state: &mut State,
-        app: AppSlot,
-        key: SchedulerKey,
+        (app, at): (AppSlot, usize),
         old: Option<PlaceAsk>,
         new: &PlaceAsk,
     ) {
         let before = old.as_ref().map_or(0, |old| old.count);
         if new.count <= 0 {
             if before >= 0 {
-                close_key(state, app, key, true);
+                forget_asks(&mut state.apps[app], at);
             }
             self.stop_asking_without_keys(state, app);
         } else if before <= 0 {
-            let row = &mut state.apps[app];
-            if let Ok(at) = row.keys.find(key) {
-                row.open_key(at);
-            }
+            state.apps[app].open_key(at);
             self.start_asking(state, app);
         }
         if let Some(old) = old {
@@ -224,22 +222,12 @@ fn note_requested(state: &mut State, app: AppSlot, partition: PartitionId) {
     }
 }
 
-/// A key has nothing outstanding any more; `forget`: its asks for hosts and racks go too.
-pub(in crate::commit) fn close_key(
-    state: &mut State,
-    app: AppSlot,
-    key: SchedulerKey,
-    forget: bool,
-) {
-    state.apps[app].key_mut(key);
-    let row = &mut state.apps[app];
-    let Ok(at) = row.keys.find(key) else { return };
+/// The key at a position has nothing outstanding any more; its asks for hosts and racks go too.
+fn forget_asks(row: &mut App, at: usize) {
     row.close_key(at);
     let asks = &mut row.keys[at];
-    if forget {
-        asks.known = false;
-        asks.asks.clear();
-        asks.constrained = None;
-        asks.partition = PartitionId::DEFAULT;
-    }
+    asks.known = false;
+    asks.asks.clear();
+    asks.constrained = None;
+    asks.partition = PartitionId::DEFAULT;
 }

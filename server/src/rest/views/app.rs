@@ -144,7 +144,7 @@ fn requests(ledger: &Ledger, slot: AppSlot) -> Vec<Object> {
     let app = &state.apps[slot];
     let settings = &state.settings;
     let mut all = Vec::new();
-    for asks in app.keys.iter().filter(|asks| asks.outstanding) {
+    for asks in app.keys.iter().filter(|asks| asks.is_outstanding()) {
         let one = |ask: &PlaceAsk| {
             let place = if ask.place == NameId::ANY {
                 "*"

@@ -71,7 +71,7 @@ pub(in crate::rest) fn counts_of(ledger: &Ledger, slot: AppSlot) -> Counts {
 
 /// Containers that a key still asks for anywhere.
 fn outstanding(asks: &KeyAsks) -> i32 {
-    if asks.outstanding {
+    if asks.is_outstanding() {
         asks.count(NameId::ANY)
     } else {
         0
