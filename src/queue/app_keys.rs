@@ -157,12 +157,10 @@ impl AppKeys {
         }
     }
 
-    /// The entries from a position to the end of their leaf; nothing behind the last one. As long as a copy lives, its
-    /// leaves stay where they are, and no other entries take their place in memory.
+    /// The group of leaves that holds the entry at a position; nothing behind the last one.
     #[must_use]
-    pub fn leaf_from(&self, at: usize) -> Option<&[KeyAsks]> {
-        let entries = self.0.leaf_from(at);
-        (!entries.is_empty()).then_some(entries)
+    pub fn group_from(&self, at: usize) -> Option<KeyGroup<'_>> {
+        (at < self.len()).then(|| KeyGroup(self.0.group_from(at)))
     }
 
     /// Adds an entry at the position that [`AppKeys::find`] gives for its key.
@@ -210,6 +208,39 @@ impl<'a> IntoIterator for &'a AppKeys {
 
     fn into_iter(self) -> AppKeysIter<'a> {
         self.iter()
+    }
+}
+
+/// Some leaves of the keys of an application, beside each other. As long as a copy of the keys lives, its groups and leaves
+/// stay where they are, and no others take their place in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyGroup<'a>(&'a KeyNode);
+
+impl<'a> KeyGroup<'a> {
+    /// Number of entries.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// Where it stands in memory.
+    #[must_use]
+    pub fn address(self) -> usize {
+        std::ptr::from_ref(self.0).addr()
+    }
+
+    /// Its leaves: where each stands in memory, and its entries.
+    pub fn leaves(self) -> impl Iterator<Item = (usize, &'a [KeyAsks])> {
+        let (own, children) = match self.0 {
+            KeyNode::Leaf(entries) => (Some(entries), &[][..]),
+            KeyNode::Branch(children) => (None, children.as_slice()),
+        };
+        let below = children.iter().filter_map(|child| match &*child.node {
+            KeyNode::Leaf(entries) => Some(entries),
+            KeyNode::Branch(_) => None,
+        });
+        let leaves = own.into_iter().chain(below);
+        leaves.map(|entries| (entries.as_ptr().addr(), entries.as_slice()))
     }
 }
 
@@ -285,6 +316,18 @@ impl KeyNode {
                     (node, at) = (&of.node, at - begin(children, child));
                 }
             }
+        }
+    }
+
+    /// The lowest branch that has an entry, or the leaf that is the root.
+    fn group_from(&self, at: usize) -> &Self {
+        let Self::Branch(children) = self else {
+            return self;
+        };
+        let child = children.partition_point(|child| child.end <= at);
+        match children.get(child).map(|child| &*child.node) {
+            Some(node @ Self::Branch(_)) => node.group_from(at - begin(children, child)),
+            _ => self,
         }
     }
 

@@ -27,7 +27,7 @@ mod user;
 
 pub use amounts::{Amounts, Excess};
 pub use app::{App, AppPart, AppStage, HeadroomProvider, Submission, refresh_fair_figures};
-pub use app_keys::{AppKeys, AppKeysIter};
+pub use app_keys::{AppKeys, AppKeysIter, KeyGroup};
 pub use configured_amounts::ConfiguredAmounts;
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};

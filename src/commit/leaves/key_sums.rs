@@ -2,31 +2,32 @@
 //!
 //! # What
 //!
-//! [`CountedKeys`] counts the leaves of a copy of the keys, which [shares them](crate::queue::AppKeys), some at a time. Others
-//! are served in between and may write keys. At the end each leaf of the keys as they are then is looked up by its
-//! address. One that was written meanwhile is another one than that of the copy, and is counted anew.
+//! [`CountedKeys`] counts a copy of the keys, which [shares the nodes of their tree](crate::queue::AppKeys), some at a
+//! time. Others are served in between and may write keys. At the end the nodes of the keys as they are then are looked up
+//! by their address. One that was written meanwhile is another one than that of the copy, and is counted anew.
 //!
 //! # When it is valid
 //!
-//! Always: what was counted of other keys is not found. The copy keeps its leaves, so that no other one has their address.
+//! Always: what was counted of other keys is not found. The copy keeps its nodes, so that no other one has their address.
 //!
 //! # Cost
 //!
-//! A look at each key in parts; at the end one look-up for each leaf, and a look at each key of those that were written.
+//! A look at each key in parts. At the end one look-up for each group of leaves, one for each leaf of groups that were
+//! written, and a look at each key of leaves that were written.
 //!
 //! Tests: `tests/runtime/move_turns.rs`.
 
-use std::collections::BTreeMap;
+use smallvec::SmallVec;
 
 use crate::id::{AppSlot, Map, NameId, PartitionId};
-use crate::queue::{App, AppKeys, KeyAsks, ReservedAt};
+use crate::queue::{App, AppKeys, KeyAsks, KeyGroup, ReservedAt};
 use crate::resource::ResourceVector;
 
 /// What is asked and reserved under some keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::commit) struct KeySums {
-    /// What is outstanding for `*`, by partition of the key.
-    pending: BTreeMap<PartitionId, ResourceVector>,
+    /// What is outstanding for `*`, by partition of the key, ascending.
+    pending: SmallVec<[(PartitionId, ResourceVector); 1]>,
     /// Reservations, key by key.
     reserved: Vec<ReservedAt>,
 }
@@ -44,8 +45,11 @@ impl KeySums {
     }
 
     fn ask(&mut self, partition: PartitionId, size: ResourceVector) {
-        let of = self.pending.entry(partition);
-        *of.or_insert(ResourceVector::NONE) += size;
+        let found = self.pending.binary_search_by_key(&partition, |of| of.0);
+        match found {
+            Ok(at) => self.pending[at].1 += size,
+            Err(at) => self.pending.insert(at, (partition, size)),
+        }
     }
 
     fn add(&mut self, more: &Self) {
@@ -76,7 +80,8 @@ pub(in crate::commit) struct CountedKeys {
     copy: AppKeys,
     /// Position of the next key to be counted.
     next: usize,
-    /// By address of the leaf.
+    /// By address of the group, and of the leaf.
+    groups: Map<usize, KeySums>,
     leaves: Map<usize, KeySums>,
 }
 
@@ -89,6 +94,7 @@ impl CountedKeys {
             of: (slot, app.generation),
             copy: app.keys.clone(),
             next: 0,
+            groups: Map::default(),
             leaves: Map::default(),
         }
     }
@@ -101,11 +107,16 @@ impl CountedKeys {
     /// Counts further keys, about as many as the budget has; whether all are counted.
     pub(in crate::commit) fn go_on(&mut self, budget: &mut usize) -> bool {
         while *budget > 0
-            && let Some(leaf) = self.copy.leaf_from(self.next)
+            && let Some(group) = self.copy.group_from(self.next)
         {
-            self.leaves.insert(address(leaf), KeySums::of(leaf));
-            self.next += leaf.len();
-            *budget = budget.saturating_sub(leaf.len());
+            let mut sums = KeySums::default();
+            for (address, leaf) in group.leaves() {
+                let counted = self.leaves.entry(address);
+                sums.add(counted.or_insert_with(|| KeySums::of(leaf)));
+            }
+            self.groups.insert(group.address(), sums);
+            self.next += group.len();
+            *budget = budget.saturating_sub(group.len());
         }
         self.next == self.copy.len()
     }
@@ -113,18 +124,24 @@ impl CountedKeys {
     /// The sums of keys as they are now.
     pub(in crate::commit) fn sums(&self, keys: &AppKeys) -> KeySums {
         let (mut sums, mut next) = (KeySums::default(), 0);
-        while let Some(leaf) = keys.leaf_from(next) {
-            match self.leaves.get(&address(leaf)) {
+        while let Some(group) = keys.group_from(next) {
+            match self.groups.get(&group.address()) {
+                Some(counted) => sums.add(counted),
+                None => self.add_written(group, &mut sums),
+            }
+            next += group.len();
+        }
+        debug_assert_eq!(sums, KeySums::of(keys), "what was counted never changes");
+        sums
+    }
+
+    /// Adds a group that was written since it was counted, or is new.
+    fn add_written(&self, group: KeyGroup<'_>, sums: &mut KeySums) {
+        for (address, leaf) in group.leaves() {
+            match self.leaves.get(&address) {
                 Some(counted) => sums.add(counted),
                 None => sums.add(&KeySums::of(leaf)),
             }
-            next += leaf.len();
         }
-        debug_assert_eq!(sums, KeySums::of(keys), "a counted leaf never changes");
-        sums
     }
-}
-
-fn address(leaf: &[KeyAsks]) -> usize {
-    leaf.as_ptr().addr()
 }
