@@ -163,6 +163,18 @@ impl AppKeys {
         (at < self.len()).then(|| KeyGroup(self.0.group_from(at)))
     }
 
+    /// Whether entries stand outside of the row, where copies share them.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self.0, KeyNode::Branch(_))
+    }
+
+    /// Frees entries of a row that nobody reads any more, about as many as the budget has; whether none is left.
+    /// Entries that other copies have are left to them.
+    pub fn free_some(&mut self, budget: &mut usize) -> bool {
+        self.0.free_some(budget)
+    }
+
     /// Adds an entry at the position that [`AppKeys::find`] gives for its key.
     pub(super) fn insert(&mut self, at: usize, entry: KeyAsks) {
         if let Some(right) = self.0.insert(at, entry) {
@@ -317,6 +329,27 @@ impl KeyNode {
                 }
             }
         }
+    }
+
+    /// Frees nodes from the end as far as the budget reaches; whether all are freed.
+    fn free_some(&mut self, budget: &mut usize) -> bool {
+        let Self::Branch(children) = self else {
+            *budget = budget.saturating_sub(self.len());
+            return true;
+        };
+        while let Some(child) = children.last_mut() {
+            if *budget == 0 {
+                return false;
+            }
+            *budget -= 1;
+            if let Some(node) = Arc::get_mut(&mut child.node)
+                && !node.free_some(budget)
+            {
+                return false;
+            }
+            children.pop();
+        }
+        true
     }
 
     /// The lowest branch that has an entry, or the leaf that is the root.

@@ -3,8 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::frozen_row::FrozenRow;
+
 /// Rows that are brought up to date together.
 pub(super) const CHUNK: usize = 64;
+
+/// Entries of a large row that are freed at once.
+const ENTRIES_FREED: usize = 2048;
+
+/// Large rows that wait to be freed at most: those that somebody reads for long are left to him.
+const MOST_LARGE: usize = 256;
 
 /// Rows of a range as they were at some publication, or later: what the log has of them counts.
 #[derive(Debug)]
@@ -37,6 +45,8 @@ pub(super) struct Freezer<T> {
     retired: Vec<Retired<T>>,
     /// Rows among them.
     retired_rows: usize,
+    /// Every version of a large row that was shown and is not freed yet.
+    large: VecDeque<Arc<T>>,
     /// Rows in chunks that are due to be brought up to date.
     backlog: usize,
     /// The chunk whose turn it is: the oldest one, as far as it and those after it are not newer
@@ -91,13 +101,14 @@ impl<T> Default for Freezer<T> {
             renewed: VecDeque::new(),
             retired: Vec::new(),
             retired_rows: 0,
+            large: VecDeque::new(),
             backlog: 0,
             next: 0,
         }
     }
 }
 
-impl<T: Clone> Freezer<T> {
+impl<T: FrozenRow> Freezer<T> {
     /// Makes room for some rows that are about to be shown.
     pub(super) fn expect_rows(&mut self, count: usize) {
         self.ready.reserve(count);
@@ -106,6 +117,9 @@ impl<T: Clone> Freezer<T> {
     /// Takes over a row for the next publication.
     pub(super) fn show(&mut self, index: u32, row: &T) {
         let row = Arc::new(row.clone());
+        if T::is_large(&row) {
+            self.large.push_back(Arc::clone(&row));
+        }
         self.ready.push((index, Arc::clone(&row)));
         match self.shown.get_mut(index as usize) {
             Some(place) => *place = row,
@@ -151,6 +165,20 @@ impl<T: Clone> Freezer<T> {
             }
         }
         before - self.retired_rows
+    }
+
+    /// Frees some of the large rows that nobody else has, the more of them the more wait.
+    pub(super) fn free_large(&mut self) {
+        let unread = |row: &&Arc<T>| Arc::strong_count(row) == 1;
+        let waiting = self.large.iter().filter(unread).count();
+        let mut budget = ENTRIES_FREED.saturating_mul(waiting.saturating_mul(waiting));
+        self.large.retain_mut(|row| match Arc::get_mut(row) {
+            Some(row) => budget == 0 || !row.free_some(&mut budget),
+            None => true,
+        });
+        while self.large.len() > MOST_LARGE {
+            self.large.pop_front();
+        }
     }
 
     fn chunk(&self, index: usize, at: u64) -> Chunk<T> {

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::freezer::{CHUNK, Chunk, Freezer, Retired, Written};
+use super::frozen_row::FrozenRow;
 use super::table::{Ahead, Marks, RowSlot, Table};
 
 /// Retired rows that wait to be forgotten at most, as a multiple of the rows of the table.
@@ -53,7 +54,7 @@ impl<T> Default for Frozen<T> {
     }
 }
 
-impl<T: Clone> Frozen<T> {
+impl<T: FrozenRow> Frozen<T> {
     /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -110,6 +111,7 @@ impl<T: Clone> Frozen<T> {
     /// nobody reads any more is freed, too, but where rows were copied ahead: then that is left to
     /// those who copy ahead of the next publication.
     pub fn publish<S: RowSlot>(&mut self, table: &mut Table<S, T>) {
+        table.freezer.free_large();
         if table.written() == 0 {
             return;
         }
@@ -170,7 +172,7 @@ impl<T> Shown<T> {
     }
 }
 
-impl<T: Clone> Shown<T> {
+impl<T: FrozenRow> Shown<T> {
     /// Brings chunks up to date: each once while as many rows are written as there are, or in so many
     /// publications as the log holds.
     fn renew_chunks(&mut self, freezer: &mut Freezer<T>, wrote: usize) {
@@ -197,7 +199,7 @@ impl<T: Clone> Shown<T> {
     }
 }
 
-impl<S: RowSlot, T: Clone> Table<S, T> {
+impl<S: RowSlot, T: FrozenRow> Table<S, T> {
     /// Makes this working copy equal to `newer`: copies the rows that differ from `older`, the
     /// frozen table it was last equal to, and those written here since. `changed` is called with the
     /// index of each.
@@ -490,6 +492,57 @@ mod tests {
             }
         }
         assert_eq!((freed, Arc::strong_count(&first)), (size, 1));
+    }
+
+    /// A row that is large by the entries it has, which others may share.
+    #[derive(Clone)]
+    struct LargeRow(Vec<Row>);
+
+    impl FrozenRow for LargeRow {
+        fn is_large(&self) -> bool {
+            self.0.len() > 1
+        }
+
+        fn free_some(&mut self, budget: &mut usize) -> bool {
+            let freed = (*budget).min(self.0.len());
+            self.0.truncate(self.0.len() - freed);
+            *budget -= freed;
+            self.0.is_empty()
+        }
+    }
+
+    /// A version of a large row that is replaced is freed in parts by publications, and by nobody else.
+    #[test]
+    fn a_large_row_is_freed_in_parts_once_nobody_reads_it() {
+        let (entry, size) = (Row::new(0), 10_000);
+        let mut table: Table<NodeSlot, LargeRow> = Table::default();
+        table.push(LargeRow(Vec::new()));
+        table.track();
+        let mut frozen = Frozen::default();
+        table[at(0)] = LargeRow(vec![Arc::clone(&entry); size]);
+        frozen.publish(&mut table);
+        let reader = frozen.clone();
+        table[at(0)] = LargeRow(Vec::new());
+        // The log and the chunk forget the large version.
+        for _ in 0..200 {
+            table[at(0)] = LargeRow(Vec::new());
+            frozen.publish(&mut table);
+        }
+        assert_eq!(Arc::strong_count(&entry), size + 1, "somebody reads it");
+        drop(reader);
+        let (mut left, mut parts) = (Arc::strong_count(&entry), 0);
+        assert_eq!(left, size + 1, "a reader frees nothing");
+        while left > 1 {
+            frozen.publish(&mut table);
+            let now = Arc::strong_count(&entry);
+            assert!(
+                (1..=size / 4).contains(&(left - now)),
+                "{} at once",
+                left - now
+            );
+            (left, parts) = (now, parts + 1);
+        }
+        assert!(parts > 4, "{parts}");
     }
 
     /// What a reader kept from being freed is freed by him, a few rows at a time; and nothing that others read.

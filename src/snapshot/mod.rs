@@ -6,9 +6,11 @@
 
 mod freezer;
 mod frozen;
+mod frozen_row;
 mod state;
 mod table;
 
 pub use frozen::Frozen;
+pub use frozen_row::FrozenRow;
 pub use state::{Snapshot, State};
 pub use table::{RowSlot, Table};

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
 use super::freezer::Freezer;
+use super::frozen_row::FrozenRow;
 
 /// A position in a table.
 pub trait RowSlot: Copy {
@@ -265,7 +266,7 @@ impl<S: RowSlot, T> Table<S, T> {
     }
 }
 
-impl<S: RowSlot, T: Clone> Table<S, T> {
+impl<S: RowSlot, T: FrozenRow> Table<S, T> {
     /// How many rows the next publication will have to copy as things stand.
     pub(super) fn uncopied(&self) -> usize {
         self.uncopied.list.len() - self.copied_ahead
@@ -290,6 +291,7 @@ impl<S: RowSlot, T: Clone> Table<S, T> {
         }
         self.copied_ahead = last;
         self.freezer.renew_ahead();
+        self.freezer.free_large();
     }
 }
 
