@@ -31,7 +31,7 @@ use crate::time::Clock;
 const MOST: u32 = 512;
 
 /// The same by time, in ns: commands wait for as long.
-const MOST_NS: u64 = 500_000;
+const MOST_NS: u64 = 250_000;
 
 /// Passes between two looks at the clock.
 const LOOK: u32 = 8;

@@ -42,13 +42,13 @@ const ROWS_AHEAD: usize = 32;
 
 /// Rows that are copied in one piece with a snapshot that is due, and as many in a turn before. They take as long as
 /// another part of a call.
-const ROWS_OF_PART: usize = 256;
+const ROWS_OF_PART: usize = 128;
 
 /// Parts in which such a snapshot is made ready. What calls change all the time is made with it.
 const MOST_PARTS: usize = 256;
 
 /// Most rows that a turn copies again since they were written after they were copied.
-const ROWS_AGAIN: usize = 480;
+const ROWS_AGAIN: usize = 256;
 
 /// How often as many rows are copied ahead of one snapshot as were to be copied at first: what turns write again and
 /// again, as those that compute all queues anew, is copied at last.

@@ -18,7 +18,7 @@ const COMMANDS: usize = 256;
 
 /// Items of one command that are carried out before other callers get their turn: containers, asks, places.
 /// Each takes some microseconds at most.
-const ITEMS: usize = 512;
+const ITEMS: usize = 256;
 
 /// Turns on the thread of a caller before the committer's own goes on: its own call, what came of it
 /// and the calls that came meanwhile.
