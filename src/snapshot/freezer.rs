@@ -8,8 +8,9 @@ use super::frozen_row::FrozenRow;
 /// Rows that are brought up to date together.
 pub(super) const CHUNK: usize = 64;
 
-/// Entries of a large row that are freed at once.
+/// Entries of large rows that are freed at once, and how many rows may wait for it. Each further one doubles the number.
 const ENTRIES_FREED: usize = 2048;
+const LARGE_UNREAD: usize = 8;
 
 /// Large rows that wait to be freed at most: those that somebody reads for long are left to him.
 const MOST_LARGE: usize = 256;
@@ -167,11 +168,11 @@ impl<T: FrozenRow> Freezer<T> {
         before - self.retired_rows
     }
 
-    /// Frees some of the large rows that nobody else has, the more of them the more wait.
+    /// Frees some of the large rows that nobody else has.
     pub(super) fn free_large(&mut self) {
         let unread = |row: &&Arc<T>| Arc::strong_count(row) == 1;
         let waiting = self.large.iter().filter(unread).count();
-        let mut budget = ENTRIES_FREED.saturating_mul(waiting.saturating_mul(waiting));
+        let mut budget = ENTRIES_FREED << waiting.saturating_sub(LARGE_UNREAD).min(16);
         self.large.retain_mut(|row| match Arc::get_mut(row) {
             Some(row) => budget == 0 || !row.free_some(&mut budget),
             None => true,

@@ -15,6 +15,9 @@ use super::table::{Ahead, Marks, RowSlot, Table};
 /// Retired rows that wait to be forgotten at most, as a multiple of the rows of the table.
 const MOST_RETIRED: usize = 2;
 
+/// Retired rows that a publication frees, besides as many as it writes.
+const FREED: usize = 128;
+
 /// Publications that a log holds at least, for small tables.
 const LEAST_KEPT: usize = 16;
 
@@ -107,12 +110,12 @@ impl<T: FrozenRow> Frozen<T> {
     /// Takes over the rows written since the last publication, which are forgotten in `table`.
     ///
     /// Cost: one copy of each written row that was not copied ahead, and about as many references;
-    /// of a table of n rows, at least some square root of n references. What was shown before and
-    /// nobody reads any more is freed, too, but where rows were copied ahead: then that is left to
+    /// of a table of n rows, at least some square root of n references. Of what was shown before and
+    /// nobody reads any more, about as many rows are freed. Where rows were copied ahead, that is left to
     /// those who copy ahead of the next publication.
     pub fn publish<S: RowSlot>(&mut self, table: &mut Table<S, T>) {
-        table.freezer.free_large();
         if table.written() == 0 {
+            table.freezer.free_large();
             return;
         }
         let at = self.0.at + 1;
@@ -132,11 +135,13 @@ impl<T: FrozenRow> Frozen<T> {
             log: self.0.log.clone(),
             logged: self.0.logged + rows.len(),
         };
-        next.renew_chunks(freezer, rows.len());
+        let wrote = rows.len();
+        next.renew_chunks(freezer, wrote);
         next.log.push_back(Arc::new(Written { at, rows }));
         next.shorten_log(freezer);
-        let kept = if gradual { MOST_RETIRED * next.len } else { 0 };
-        freezer.forget_retired(freezer.retired_rows().saturating_sub(kept));
+        let surplus = freezer.retired_rows().saturating_sub(MOST_RETIRED * next.len);
+        let as_written = if gradual { 0 } else { wrote + FREED };
+        freezer.forget_retired(surplus.max(as_written));
         self.0 = Arc::new(next);
         table.forget_written();
     }

@@ -51,14 +51,17 @@ pub(super) const SCENES: &[Scene] = &[
 ];
 
 fn request_ids(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
+    // Where proposers run, they place what is asked meanwhile.
     let engine = site::with_nodes(sizes, sizes.leaves, 1_000)?;
-    submit(&engine, 0)?;
-    let mut count = 0;
     holds.beside_fetches(&engine, |calls| {
         while calls.go_on() {
-            count = 1 - count;
-            let call = site::asks_by_id(sizes, count);
-            calls.make(|| engine.ask(app(0), call))?;
+            submit(&engine, 0)?;
+            for count in [1, 0] {
+                let call = site::asks_by_id(sizes, count);
+                calls.make(|| engine.ask(app(0), call))?;
+            }
+            engine.finish_app(app(0))?;
+            engine.take_events();
         }
         Ok(())
     })
