@@ -15,7 +15,7 @@ use super::table::{Ahead, Marks, RowSlot, Table};
 /// Retired rows that wait to be forgotten at most, as a multiple of the rows of the table.
 const MOST_RETIRED: usize = 2;
 
-/// Retired rows that a publication frees, besides as many as it writes.
+/// Retired rows that a publication frees, besides twice as many as it writes: those of the log, and those of chunks.
 const FREED: usize = 128;
 
 /// Publications that a log holds at least, for small tables.
@@ -111,7 +111,7 @@ impl<T: FrozenRow> Frozen<T> {
     ///
     /// Cost: one copy of each written row that was not copied ahead, and about as many references;
     /// of a table of n rows, at least some square root of n references. Of what was shown before and
-    /// nobody reads any more, about as many rows are freed. Where rows were copied ahead, that is left to
+    /// nobody reads any more, about twice as many rows are freed. Where rows were copied ahead, that is left to
     /// those who copy ahead of the next publication.
     pub fn publish<S: RowSlot>(&mut self, table: &mut Table<S, T>) {
         if table.written() == 0 {
@@ -139,8 +139,10 @@ impl<T: FrozenRow> Frozen<T> {
         next.renew_chunks(freezer, wrote);
         next.log.push_back(Arc::new(Written { at, rows }));
         next.shorten_log(freezer);
-        let surplus = freezer.retired_rows().saturating_sub(MOST_RETIRED * next.len);
-        let as_written = if gradual { 0 } else { wrote + FREED };
+        let surplus = freezer
+            .retired_rows()
+            .saturating_sub(MOST_RETIRED * next.len);
+        let as_written = if gradual { 0 } else { 2 * wrote + FREED };
         freezer.forget_retired(surplus.max(as_written));
         self.0 = Arc::new(next);
         table.forget_written();
