@@ -114,8 +114,8 @@ impl<T: FrozenRow> Frozen<T> {
     /// nobody reads any more, about twice as many rows are freed. Where rows were copied ahead, that is left to
     /// those who copy ahead of the next publication.
     pub fn publish<S: RowSlot>(&mut self, table: &mut Table<S, T>) {
+        table.free_large();
         if table.written() == 0 {
-            table.freezer.free_large();
             return;
         }
         let at = self.0.at + 1;

@@ -279,6 +279,11 @@ impl State {
         self.queues.go_ahead(&mut room);
     }
 
+    /// Frees some memory of rows that no publication shows any more, where they are [large](super::FrozenRow).
+    pub fn free_large(&mut self) {
+        self.apps.free_large();
+    }
+
     /// Makes every table remember what is written to it.
     pub fn track(&mut self) {
         self.partitions.track();

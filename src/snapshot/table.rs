@@ -291,6 +291,10 @@ impl<S: RowSlot, T: FrozenRow> Table<S, T> {
         }
         self.copied_ahead = last;
         self.freezer.renew_ahead();
+    }
+
+    /// Frees some memory of large rows that nobody else has.
+    pub(super) fn free_large(&mut self) {
         self.freezer.free_large();
     }
 }

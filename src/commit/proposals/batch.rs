@@ -197,6 +197,11 @@ impl<T: LedgerOwner> Unsettled<T> {
         self.owner.ledger_mut().renew_bounds_on(budget)
     }
 
+    /// As [`crate::snapshot::State::free_large`].
+    pub fn free_large(&mut self) {
+        self.owner.ledger_mut().state.free_large();
+    }
+
     /// As [`crate::snapshot::State::copy_ahead`].
     pub fn copy_ahead(&mut self, most: usize) {
         self.owner.ledger_mut().state.copy_ahead(most);

@@ -139,6 +139,7 @@ impl<C: Clock> Committer<C> {
             self.publish();
         }
         self.deliver();
+        self.engine.free_large();
         let before = self.publication.outside();
         let proposals = self.delivery.is_complete() && self.take_proposals();
         let quiet = !proposals && self.is_quiet();
