@@ -17,6 +17,7 @@ mod following;
 mod front_door;
 mod gang_turns;
 mod hand_out;
+mod key_turns;
 mod label_turns;
 mod looks;
 mod move_turns;

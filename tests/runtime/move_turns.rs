@@ -223,7 +223,11 @@ fn calls() -> impl Strategy<Value = Call> {
 
 impl Call {
     fn ask(app: u32, mib: i64, count: i32) -> (ApplicationId, AskCall) {
-        let ask = Ask::anywhere(ResourceVector::of(&[mib, 1]), count);
+        // Of the application that moves, one of its keys in most cases.
+        let ask = Ask {
+            request_id: mib,
+            ..Ask::anywhere(ResourceVector::of(&[mib, 1]), count)
+        };
         (ApplicationId::new(app), AskCall::asking(vec![ask]))
     }
 
