@@ -3,7 +3,7 @@
 //! # What
 //!
 //! Entries stand in ascending order of their keys, and have positions from 0. An application mostly asks under one
-//! key, or a few: up to [`MOST`] entries stand in the row itself. One call may ask under 100,000. Then the entries
+//! key, or a few: up to 32 entries stand in the row itself. One call may ask under 100,000. Then the entries
 //! stand in leaves, and a branch holds its children by reference.
 //!
 //! # When it is valid
@@ -16,44 +16,14 @@
 //! Of n entries: a copy takes the references of the root. A look-up visits O(log n) nodes. A write costs the same, and one
 //! copy of each visited node that is shared. A node that loses its last entry is removed; others are not merged.
 
-use std::ops::{Index, IndexMut};
-use std::sync::Arc;
-
-use smallvec::SmallVec;
-
 use super::key_asks::KeyAsks;
+use super::key_node::{KeyNode, branch, find_in};
 use crate::id::SchedulerKey;
-
-/// Entries of a leaf and children of a branch at most.
-const MOST: usize = 32;
+use std::ops::{Index, IndexMut};
 
 /// What was asked under each key, ascending by key.
 #[derive(Clone, Debug, Default)]
 pub struct AppKeys(KeyNode);
-
-#[derive(Clone, Debug)]
-enum KeyNode {
-    Leaf(SmallVec<[KeyAsks; 1]>),
-    Branch(Vec<KeyChild>),
-}
-
-/// A child of a branch.
-#[derive(Clone, Debug)]
-struct KeyChild {
-    /// Its lowest key.
-    first: SchedulerKey,
-    /// Entries up to its last one, counted from the first entry of the branch.
-    end: usize,
-    /// How many of its entries have outstanding asks.
-    open: usize,
-    node: Arc<KeyNode>,
-}
-
-impl Default for KeyNode {
-    fn default() -> Self {
-        Self::Leaf(SmallVec::new())
-    }
-}
 
 impl AppKeys {
     /// Number of keys.
@@ -159,8 +129,8 @@ impl AppKeys {
 
     /// The group of leaves that holds the entry at a position; nothing behind the last one.
     #[must_use]
-    pub fn group_from(&self, at: usize) -> Option<KeyGroup<'_>> {
-        (at < self.len()).then(|| KeyGroup(self.0.group_from(at)))
+    pub fn group_from(&self, at: usize) -> Option<LeafGroup<'_>> {
+        (at < self.len()).then(|| LeafGroup(self.0.group_from(at)))
     }
 
     /// Whether entries stand outside of the row, where copies share them.
@@ -226,9 +196,9 @@ impl<'a> IntoIterator for &'a AppKeys {
 /// Some leaves of the keys of an application, beside each other. As long as a copy of the keys lives, its groups and leaves
 /// stay where they are, and no others take their place in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct KeyGroup<'a>(&'a KeyNode);
+pub struct LeafGroup<'a>(&'a KeyNode);
 
-impl<'a> KeyGroup<'a> {
+impl<'a> LeafGroup<'a> {
     /// Number of entries.
     #[must_use]
     pub fn len(self) -> usize {
@@ -291,242 +261,9 @@ impl<'a> AppKeysIter<'a> {
     }
 }
 
-impl KeyNode {
-    fn len(&self) -> usize {
-        match self {
-            Self::Leaf(entries) => entries.len(),
-            Self::Branch(children) => children.last().map_or(0, |child| child.end),
-        }
-    }
-
-    fn open(&self) -> usize {
-        match self {
-            Self::Leaf(entries) => entries.iter().filter(|entry| entry.outstanding).count(),
-            Self::Branch(children) => children.iter().map(|child| child.open).sum(),
-        }
-    }
-
-    fn first(&self) -> Option<SchedulerKey> {
-        match self {
-            Self::Leaf(entries) => entries.first().map(|entry| entry.key),
-            Self::Branch(children) => children.first().map(|child| child.first),
-        }
-    }
-
-    /// The entries from a position to the end of its leaf; none behind the last one.
-    #[inline(never)]
-    fn leaf_from(&self, mut at: usize) -> &[KeyAsks] {
-        let mut node = self;
-        loop {
-            match node {
-                Self::Leaf(entries) => return entries.get(at..).unwrap_or_default(),
-                Self::Branch(children) => {
-                    let child = children.partition_point(|child| child.end <= at);
-                    let Some(of) = children.get(child) else {
-                        return &[];
-                    };
-                    (node, at) = (&of.node, at - begin(children, child));
-                }
-            }
-        }
-    }
-
-    /// Frees nodes from the end as far as the budget reaches; whether all are freed.
-    fn free_some(&mut self, budget: &mut usize) -> bool {
-        let Self::Branch(children) = self else {
-            *budget = budget.saturating_sub(self.len());
-            return true;
-        };
-        while let Some(child) = children.last_mut() {
-            if *budget == 0 {
-                return false;
-            }
-            *budget -= 1;
-            if let Some(node) = Arc::get_mut(&mut child.node)
-                && !node.free_some(budget)
-            {
-                return false;
-            }
-            children.pop();
-        }
-        true
-    }
-
-    /// The lowest branch that has an entry, or the leaf that is the root.
-    fn group_from(&self, at: usize) -> &Self {
-        let Self::Branch(children) = self else {
-            return self;
-        };
-        let child = children.partition_point(|child| child.end <= at);
-        match children.get(child).map(|child| &*child.node) {
-            Some(node @ Self::Branch(_)) => node.group_from(at - begin(children, child)),
-            _ => self,
-        }
-    }
-
-    #[inline(never)]
-    fn entry_mut(&mut self, at: usize) -> &mut KeyAsks {
-        match self {
-            Self::Leaf(entries) => &mut entries[at],
-            Self::Branch(children) => {
-                let child = children.partition_point(|child| child.end <= at);
-                let at = at - begin(children, child);
-                Arc::make_mut(&mut children[child].node).entry_mut(at)
-            }
-        }
-    }
-
-    /// Sets whether an entry has outstanding asks; whether it had.
-    fn set_open(&mut self, at: usize, open: bool) -> bool {
-        match self {
-            Self::Leaf(entries) => std::mem::replace(&mut entries[at].outstanding, open),
-            Self::Branch(children) => {
-                let child = children.partition_point(|child| child.end <= at);
-                let at = at - begin(children, child);
-                let of = &mut children[child];
-                let before = Arc::make_mut(&mut of.node).set_open(at, open);
-                of.open = of.open + usize::from(open) - usize::from(before);
-                before
-            }
-        }
-    }
-
-    /// Position of the first entry from a position on that has outstanding asks.
-    fn next_open(&self, at: usize) -> Option<usize> {
-        match self {
-            Self::Leaf(entries) => {
-                let mut behind = entries.iter().skip(at);
-                behind.position(|entry| entry.outstanding).map(|by| at + by)
-            }
-            Self::Branch(children) => {
-                let from = children.partition_point(|child| child.end <= at);
-                (from..children.len()).find_map(|child| {
-                    let begin = begin(children, child);
-                    let KeyChild { open, node, .. } = &children[child];
-                    let found = (*open > 0).then(|| node.next_open(at.saturating_sub(begin)));
-                    found.flatten().map(|at| begin + at)
-                })
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn find(&self, key: SchedulerKey) -> Result<usize, usize> {
-        let (mut node, mut before) = (self, 0);
-        loop {
-            match node {
-                Self::Leaf(entries) => {
-                    let found = find_in(entries, key);
-                    return found.map(|at| before + at).map_err(|at| before + at);
-                }
-                Self::Branch(children) => {
-                    let behind = children.partition_point(|child| child.first <= key);
-                    let child = behind.saturating_sub(1);
-                    before += begin(children, child);
-                    node = &children[child].node;
-                }
-            }
-        }
-    }
-
-    /// Adds an entry at a position. Returns the right part of the node, if it had to be split.
-    fn insert(&mut self, at: usize, entry: KeyAsks) -> Option<Self> {
-        match self {
-            Self::Leaf(entries) => {
-                entries.insert(at, entry);
-                let split = split_at(entries.len(), at)?;
-                Some(Self::Leaf(entries.drain(split..).collect()))
-            }
-            Self::Branch(children) => {
-                let child = children.partition_point(|child| child.end < at);
-                let at = at - begin(children, child);
-                let of = &mut children[child];
-                if at == 0 {
-                    of.first = entry.key;
-                }
-                let right = Arc::make_mut(&mut of.node).insert(at, entry);
-                children[child..]
-                    .iter_mut()
-                    .for_each(|child| child.end += 1);
-                let right = right?;
-                let right = KeyChild::new(right, children[child].end);
-                children[child].end -= right.node.len();
-                children[child].open -= right.open;
-                children.insert(child + 1, right);
-                let split = split_at(children.len(), child + 1)?;
-                let mut right = children.split_off(split);
-                let before = begin(children, split);
-                right.iter_mut().for_each(|child| child.end -= before);
-                Some(Self::Branch(right))
-            }
-        }
-    }
-
-    fn remove(&mut self, at: usize) -> KeyAsks {
-        match self {
-            Self::Leaf(entries) => entries.remove(at),
-            Self::Branch(children) => {
-                let child = children.partition_point(|child| child.end <= at);
-                let at = at - begin(children, child);
-                let of = &mut children[child];
-                let node = Arc::make_mut(&mut of.node);
-                let removed = node.remove(at);
-                of.open -= usize::from(removed.outstanding);
-                let first = node.first();
-                of.first = first.unwrap_or(of.first);
-                children[child..]
-                    .iter_mut()
-                    .for_each(|child| child.end -= 1);
-                if first.is_none() {
-                    children.remove(child);
-                }
-                removed
-            }
-        }
-    }
-}
-
-impl KeyChild {
-    /// A node that has entries.
-    fn new(node: KeyNode, end: usize) -> Self {
-        Self {
-            first: node.first().expect("a child of a branch has entries"),
-            end,
-            open: node.open(),
-            node: Arc::new(node),
-        }
-    }
-}
-
-fn branch(nodes: [KeyNode; 2]) -> KeyNode {
-    let mut end = 0;
-    let children = nodes.into_iter().map(|node| {
-        end += node.len();
-        KeyChild::new(node, end)
-    });
-    KeyNode::Branch(children.collect())
-}
-
-/// Entries of a branch before one of its children.
-fn begin(children: &[KeyChild], child: usize) -> usize {
-    child
-        .checked_sub(1)
-        .map_or(0, |before| children[before].end)
-}
-
-/// Where a node of so many items is split, if it has too many: in the middle, or before the item that was added last
-/// where it came to the end. So ascending keys fill their nodes.
-fn split_at(len: usize, added: usize) -> Option<usize> {
-    let split = if added + 1 == len { added } else { len / 2 };
-    (len > MOST).then_some(split)
-}
-
-fn find_in(entries: &[KeyAsks], key: SchedulerKey) -> Result<usize, usize> {
-    entries.binary_search_by(|entry| entry.key.cmp(&key))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::key_node::MOST;
     use super::*;
     use proptest::prelude::*;
 

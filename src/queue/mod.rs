@@ -9,6 +9,7 @@ mod demand;
 mod end_cause;
 mod gang;
 mod key_asks;
+mod key_node;
 mod master_moves;
 mod mends;
 mod multi_node;
@@ -27,7 +28,7 @@ mod user;
 
 pub use amounts::{Amounts, Excess};
 pub use app::{App, AppPart, AppStage, HeadroomProvider, Submission, refresh_fair_figures};
-pub use app_keys::{AppKeys, AppKeysIter, KeyGroup};
+pub use app_keys::{AppKeys, AppKeysIter, LeafGroup};
 pub use configured_amounts::ConfiguredAmounts;
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};

@@ -269,8 +269,7 @@ impl Ledger {
             self.release_containers(app, call, progress, reply, budget);
         }
         if progress.step == AskStep::Correct {
-            self.correct(app, &mut progress.checked);
-            progress.go_to(AskStep::Asks);
+            self.correct_asks(app, progress);
         }
         if progress.step == AskStep::Asks {
             progress.take_over_asks((&mut self.state, &mut self.leaves), app, budget)?;
@@ -382,6 +381,12 @@ impl Ledger {
         if progress.done == numbers.len() {
             progress.go_to(AskStep::Correct);
         }
+    }
+
+    /// Lowers asks by what was not fetched.
+    fn correct_asks(&mut self, app: AppSlot, progress: &mut AskProgress) {
+        self.correct(app, &mut progress.checked);
+        progress.go_to(AskStep::Asks);
     }
 
     /// Takes over scheduling requests, if no ask for `*` was among the asks.

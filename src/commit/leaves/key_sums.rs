@@ -20,7 +20,7 @@
 use smallvec::SmallVec;
 
 use crate::id::{AppSlot, Map, NameId, PartitionId};
-use crate::queue::{App, AppKeys, KeyAsks, KeyGroup, ReservedAt};
+use crate::queue::{App, AppKeys, KeyAsks, LeafGroup, ReservedAt};
 use crate::resource::ResourceVector;
 
 /// What is asked and reserved under some keys.
@@ -136,7 +136,7 @@ impl CountedKeys {
     }
 
     /// Adds a group that was written since it was counted, or is new.
-    fn add_written(&self, group: KeyGroup<'_>, sums: &mut KeySums) {
+    fn add_written(&self, group: LeafGroup<'_>, sums: &mut KeySums) {
         for (address, leaf) in group.leaves() {
             match self.leaves.get(&address) {
                 Some(counted) => sums.add(counted),
