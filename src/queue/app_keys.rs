@@ -133,12 +133,6 @@ impl AppKeys {
         (at < self.len()).then(|| LeafGroup(self.0.group_from(at)))
     }
 
-    /// Whether entries stand outside of the row, where copies share them.
-    #[must_use]
-    pub fn is_shared(&self) -> bool {
-        matches!(self.0, KeyNode::Branch(_))
-    }
-
     /// Frees entries of a row that nobody reads any more, about as many as the budget has; whether none is left.
     /// Entries that other copies have are left to them.
     pub fn free_some(&mut self, budget: &mut usize) -> bool {
@@ -193,8 +187,8 @@ impl<'a> IntoIterator for &'a AppKeys {
     }
 }
 
-/// Some leaves of the keys of an application, beside each other. As long as a copy of the keys lives, its groups and leaves
-/// stay where they are, and no others take their place in memory.
+/// Some leaves of the keys of an application, beside each other. As long as a copy of many keys lives, its groups and leaves
+/// stay where they are, and no others take their place in memory. The root moves with the copy.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafGroup<'a>(&'a KeyNode);
 

@@ -179,9 +179,18 @@ impl KeyNode {
     pub(super) fn insert(&mut self, at: usize, entry: KeyAsks) -> Option<Self> {
         match self {
             Self::Leaf(entries) => {
-                entries.insert(at, entry);
-                let split = split_at(entries.len(), at)?;
-                Some(Self::Leaf(entries.drain(split..).collect()))
+                if entries.len() < MOST {
+                    entries.insert(at, entry);
+                    return None;
+                }
+                // Split before it is too large: lists double their room.
+                let split = split_at(entries.len(), at);
+                let mut right: SmallVec<[KeyAsks; 1]> = entries.drain(split..).collect();
+                match at.checked_sub(split) {
+                    Some(behind) if behind > 0 || right.is_empty() => right.insert(behind, entry),
+                    _ => entries.insert(at, entry),
+                }
+                Some(Self::Leaf(right))
             }
             Self::Branch(children) => {
                 let child = children.partition_point(|child| child.end < at);
@@ -199,7 +208,10 @@ impl KeyNode {
                 children[child].end -= right.node.len();
                 children[child].open -= right.open;
                 children.insert(child + 1, right);
-                let split = split_at(children.len(), child + 1)?;
+                if children.len() <= MOST {
+                    return None;
+                }
+                let split = split_at(children.len() - 1, child + 1);
                 let mut right = children.split_off(split);
                 let before = begin(children, split);
                 right.iter_mut().for_each(|child| child.end -= before);
@@ -260,11 +272,10 @@ fn begin(children: &[KeyChild], child: usize) -> usize {
         .map_or(0, |before| children[before].end)
 }
 
-/// Where a node of so many items is split, if it has too many: in the middle, or before the item that was added last
-/// where it came to the end. So ascending keys fill their nodes.
-fn split_at(len: usize, added: usize) -> Option<usize> {
-    let split = if added + 1 == len { added } else { len / 2 };
-    (len > MOST).then_some(split)
+/// Where a full node of so many items is split for another one: in the middle, or behind all where that comes to the end. So
+/// ascending keys fill their nodes.
+fn split_at(len: usize, added: usize) -> usize {
+    if added == len { len } else { len / 2 }
 }
 
 pub(super) fn find_in(entries: &[KeyAsks], key: SchedulerKey) -> Result<usize, usize> {

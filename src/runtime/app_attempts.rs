@@ -35,8 +35,8 @@ impl Sequential {
         result
     }
 
-    /// Ends containers of an attempt that is about to end, as many as the budget has; whether the rest is few
-    /// enough for [`Self::end_attempt`].
+    /// Goes on with the end of an attempt as far as the budget has items; whether the rest is few enough for
+    /// [`Self::end_attempt`].
     fn end_part_of_attempt(&mut self, app: ApplicationId, budget: &mut usize) -> bool {
         let Some(slot) = self.ledger.app(app) else {
             return true;

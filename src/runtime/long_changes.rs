@@ -1,8 +1,8 @@
 //! Changes that name many applications or containers, carried out in parts: between two of them others are served.
 //!
-//! Each part takes items off a budget: containers that end or move, and one for each application. An
-//! application that ends, or leaves its queue, between two parts is passed. One that comes to the queue then stays.
-//! So it is with nodes that lose a label.
+//! Each part takes items off a budget: asks that are withdrawn, containers that end or move, and one for each application.
+//! An application that ends, or leaves its queue, between two parts is passed, unless its end has begun. One that comes to
+//! the queue then stays. So it is with nodes that lose a label.
 //!
 //! Tests: `tests/runtime/turns.rs`.
 
@@ -14,21 +14,34 @@ use crate::commit::{
 use crate::id::{ApplicationId, NodeName};
 use crate::queue::{AppSpec, Ask, GangAsk};
 
-/// Carries out a part for one application after the other, as far as the budget goes; whether none is left. `part`:
-/// whether the application is done with.
+/// What a part for an application came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AppPart {
+    Done,
+    /// More is to be done, if it is still in the queue.
+    GoesOn,
+    /// More is to be done, wherever it is.
+    MustGoOn,
+}
+
+/// Carries out a part for one application after the other, as far as the budget goes; whether none is left.
 fn go_through(
     engine: &mut Sequential,
     left: &mut LeafApps,
     budget: &mut usize,
-    mut part: impl FnMut(&mut Sequential, ApplicationId, &mut usize) -> bool,
+    mut part: impl FnMut(&mut Sequential, ApplicationId, &mut usize) -> AppPart,
 ) -> bool {
     engine.note_change();
     let mut is_over = false;
     while *budget > 0 && !is_over {
-        match engine.ledger().next_of(left) {
-            Some(app) if part(engine, app, budget) => left.pass(),
-            Some(_) => {}
-            None => is_over = true,
+        let Some(app) = engine.ledger().next_of(left) else {
+            is_over = true;
+            continue;
+        };
+        match part(engine, app, budget) {
+            AppPart::Done => left.pass(),
+            AppPart::GoesOn => {}
+            AppPart::MustGoOn => left.hold(),
         }
     }
     engine.follow_up();
@@ -72,13 +85,13 @@ impl KillAll {
             },
         };
         let is_over = go_through(engine, left, budget, |engine, app, budget| {
-            let ends = engine.end_part_of(app, budget);
-            if ends {
-                take_off(engine, app, budget);
-                engine.kill_app(app);
-                self.killed.push(app);
+            if !engine.end_part_of(app, budget) {
+                return AppPart::MustGoOn;
             }
-            ends
+            take_off(engine, app, budget);
+            engine.kill_app(app);
+            self.killed.push(app);
+            AppPart::Done
         });
         is_over.then(|| Ok(std::mem::take(&mut self.killed)))
     }
@@ -151,13 +164,13 @@ impl MoveAll {
         };
         let (preparation, result) = (&mut self.preparation, &mut self.result);
         let is_over = go_through(engine, left, budget, |engine, app, budget| {
-            let is_ready = engine.prepare_move(app, &self.to, preparation, budget);
-            if is_ready {
-                take_off(engine, app, budget);
-                let preparation = std::mem::take(preparation);
-                engine.move_noted(app, (&self.to, &preparation), result);
+            if !engine.prepare_move(app, &self.to, preparation, budget) {
+                return AppPart::GoesOn;
             }
-            is_ready
+            take_off(engine, app, budget);
+            let preparation = std::mem::take(preparation);
+            engine.move_noted(app, (&self.to, &preparation), result);
+            AppPart::Done
         });
         is_over.then(|| Ok(std::mem::take(&mut self.result)))
     }

@@ -384,8 +384,8 @@ impl Sequential {
         Ok(())
     }
 
-    /// Ends containers of an application that is about to end, as many as the budget has, but for its master
-    /// and the last ones; whether the rest is few enough for [`Self::finish_app`].
+    /// Goes on with the end of an application as far as the budget has items; whether the rest is few enough for
+    /// [`Self::finish_app`].
     pub(super) fn end_part_of(&mut self, app: ApplicationId, budget: &mut usize) -> bool {
         let Some(slot) = self.ledger.app(app) else {
             return true;

@@ -8,13 +8,14 @@ use super::frozen_row::FrozenRow;
 /// Rows that are brought up to date together.
 pub(super) const CHUNK: usize = 64;
 
-/// Entries of large rows that are freed at once, some 0.3 us each, and how many rows may wait for it. Each further one
-/// doubles the number.
+/// Entries of large rows that are freed at once, some 0.3 us each.
 const ENTRIES_FREED: usize = 256;
-const LARGE_UNREAD: usize = 16;
 
-/// Large rows that wait to be freed at most: those that somebody reads for long are left to him.
-const MOST_LARGE: usize = 256;
+/// Large rows that are looked at in turn, besides a share of all: whether nobody else has them. Where more of them wait
+/// than [`LARGE_UNREAD`], each further one doubles the entries that are freed.
+const LARGE_LOOKS: usize = 16;
+const LARGE_SHARE: usize = 16;
+const LARGE_UNREAD: usize = 8;
 
 /// Rows of a range as they were at some publication, or later: what the log has of them counts.
 #[derive(Debug)]
@@ -171,18 +172,19 @@ impl<T: FrozenRow> Freezer<T> {
 
     /// Frees some of the large rows that nobody else has.
     pub(super) fn free_large(&mut self) {
-        if self.large.is_empty() {
-            return;
-        }
+        let looks = LARGE_LOOKS.min(self.large.len()) + self.large.len() / LARGE_SHARE;
         let unread = |row: &&Arc<T>| Arc::strong_count(row) == 1;
-        let waiting = self.large.iter().filter(unread).count();
+        let waiting = self.large.iter().take(looks).filter(unread).count();
         let mut budget = ENTRIES_FREED << waiting.saturating_sub(LARGE_UNREAD).min(16);
-        self.large.retain_mut(|row| match Arc::get_mut(row) {
-            Some(row) => budget == 0 || !row.free_some(&mut budget),
-            None => true,
-        });
-        while self.large.len() > MOST_LARGE {
-            self.large.pop_front();
+        for _ in 0..looks {
+            let Some(mut row) = self.large.pop_front() else {
+                return;
+            };
+            let is_freed =
+                Arc::get_mut(&mut row).is_some_and(|row| budget > 0 && row.free_some(&mut budget));
+            if !is_freed {
+                self.large.push_back(row);
+            }
         }
     }
 

@@ -7,6 +7,9 @@
 use crate::cluster::{Node, Partition};
 use crate::queue::{App, Demand, Queue, User};
 
+/// Keys of an application beyond which its row is large.
+const LARGE: usize = 1024;
+
 /// A row of a table that is published.
 pub trait FrozenRow: Clone {
     /// Whether it holds so much memory that it is freed in parts.
@@ -29,7 +32,7 @@ impl FrozenRow for Node {}
 
 impl FrozenRow for App {
     fn is_large(&self) -> bool {
-        self.keys.is_shared()
+        self.keys.len() > LARGE
     }
 
     fn free_some(&mut self, budget: &mut usize) -> bool {

@@ -5,6 +5,7 @@ use capsched::api::{
     AppSpec, Ask, AskCall, Desk, NodeName, NodeReport, NodeSpec, ResourceVector, Sequential,
     StateView,
 };
+use capsched::id::PartitionId;
 use capsched::snapshot::State;
 
 use super::label_turns::assert_same;
@@ -123,4 +124,33 @@ fn an_application_that_asks_while_it_ends() {
     assert_eq!(keys(&desk), 0);
     let root = &desk.ledger().state().queues[State::ROOT];
     assert!(root.parts.iter().all(|part| part.pending.is_none()));
+}
+
+/// One that moves away after its end has begun ends all the same. In between its figures hold.
+#[test]
+fn an_application_that_leaves_its_queue_while_it_ends() {
+    let mut desk = Desk::of(engine());
+    let mut killed = desk.kill_all_apps("root.a");
+    desk.turn();
+    let state = desk.ledger().state();
+    let app = &state.apps[desk.ledger().app(LONG).unwrap()];
+    let pending = app.part(PartitionId::DEFAULT).pending.memory();
+    let root = state.queues[State::ROOT].part(PartitionId::DEFAULT);
+    assert_eq!(pending, root.pending.memory());
+    let open = i64::try_from(app.open_keys().count()).unwrap();
+    assert!(open > KEYS && open < 2 * KEYS - PLACED, "{open}");
+    // One of them is the large one.
+    assert_eq!(pending, (open - 1 + 20) * 1024);
+    let moved = desk.move_app(LONG, "root.b");
+    let mut turns = 0;
+    let killed = loop {
+        if let Some(killed) = killed.take() {
+            break killed.unwrap();
+        }
+        desk.turn();
+        turns += 1;
+    };
+    assert!(turns >= 10 && killed.contains(&LONG), "{turns} {killed:?}");
+    assert_eq!(desk.ledger().app(LONG), None);
+    drop(moved);
 }

@@ -14,7 +14,7 @@ use super::lifecycle::AppError;
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Event;
-use crate::commit::leaves::attempts::{drop_asks, drop_last_asks};
+use crate::commit::leaves::attempts::drop_asks;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::id::{AppSlot, ApplicationId};
@@ -103,14 +103,11 @@ impl Ledger {
         }
     }
 
-    /// Ends containers of an attempt that is about to end and forgets asks, as many as the budget has, but for its master
-    /// and the last ones; whether no more are left than that.
-    ///
-    /// Cost: that of the ends, and a look at each container.
+    /// As [`Ledger::end_part_of_app`], for an attempt.
     pub fn end_part_of_attempt(&mut self, app: AppSlot, budget: &mut usize) -> bool {
-        self.end_some_containers(app, budget, |ledger, slot| {
+        self.end_part(app, budget, |ledger, slot| {
             ledger.ends_with_attempt(app, slot)
-        }) && drop_last_asks(&mut self.state, app, budget)
+        })
     }
 
     /// Whether a live container ends with the attempt: its master, and what does not run or is not kept.

@@ -8,7 +8,6 @@ use crate::commit::apps::move_preparation::MovePreparation;
 use crate::commit::containers::container::{ContainerState, GiveBack};
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::{AppEnd, Event};
-use crate::commit::leaves::attempts::drop_last_asks;
 use crate::commit::ledger::Ledger;
 use crate::commit::registry::Registry;
 use crate::commit::tree::build::stop_queue;
@@ -33,12 +32,20 @@ pub struct LeafApps {
     path: QueuePath,
     /// Those to come; the next one is the last.
     left: Vec<ApplicationId>,
+    /// Whether it stays the next one wherever it is.
+    held: bool,
 }
 
 impl LeafApps {
     /// Passes the next one.
     pub fn pass(&mut self) {
         self.left.pop();
+        self.held = false;
+    }
+
+    /// The next one stays the next one wherever it is: what is done with it has begun.
+    pub fn hold(&mut self) {
+        self.held = true;
     }
 }
 
@@ -52,29 +59,33 @@ impl Ledger {
         true
     }
 
-    /// Ends containers of an application that is about to end and forgets asks, as many as the budget has, but for its
-    /// master and the last ones; whether no more are left than that.
+    /// Goes on with the end of an application, as far as the budget has items, but for its master and the last ones;
+    /// whether no more are left than that.
     pub fn end_part_of_app(&mut self, app: AppSlot, budget: &mut usize) -> bool {
-        self.end_some_containers(app, budget, |_, _| true)
-            && drop_last_asks(&mut self.state, app, budget)
+        self.end_part(app, budget, |_, _| true)
     }
 
-    /// The same for those containers that `ends` names.
-    pub(super) fn end_some_containers(
+    /// Withdraws asks, then ends those containers that `ends` names. Until they have ended it asks for nothing.
+    ///
+    /// Cost: that of so many items, and a look at each container.
+    pub(super) fn end_part(
         &mut self,
         app: AppSlot,
         budget: &mut usize,
         ends: impl Fn(&Self, ContainerSlot) -> bool,
     ) -> bool {
-        let most = *budget;
+        let many_keys = self.state.apps[app].keys.len() > *budget;
+        if many_keys && self.leaves.withdraw_last_asks(&mut self.state, app, budget) {
+            return false;
+        }
         let ends = |&slot: &ContainerSlot| !self.container(slot).master && ends(self, slot);
         let live = self.containers.live_of(app).filter(ends);
-        let live: Vec<_> = live.take(most.saturating_add(1)).collect();
-        if live.len() <= most {
+        let live: Vec<_> = live.take(budget.saturating_add(1)).collect();
+        if live.len() <= *budget {
             return true;
         }
-        *budget = 0;
-        for &slot in &live[..most] {
+        self.leaves.withdraw_last_asks(&mut self.state, app, budget);
+        for &slot in &live[..std::mem::take(budget)] {
             // What ends asks for nothing again.
             self.containers.get_mut(slot).give_back = GiveBack::Nothing;
             self.end_container(slot, EndCause::ApplicationEnded);
@@ -95,7 +106,8 @@ impl Ledger {
             .collect();
         left.reverse();
         let path = self.state.queues[queue].settings.path.clone();
-        Ok(LeafApps { path, left })
+        let held = false;
+        Ok(LeafApps { path, left, held })
     }
 
     /// The same for applications that move to another queue.
@@ -109,17 +121,18 @@ impl Ledger {
         Ok(apps)
     }
 
-    /// The next of the applications. Those that ended or left the leaf meanwhile are passed.
+    /// The next of the applications. Those that ended or left the leaf meanwhile are passed, but for one that is held.
     pub fn next_of(&self, apps: &mut LeafApps) -> Option<ApplicationId> {
-        let stays = |id: ApplicationId| {
+        let stays = |apps: &LeafApps, id: ApplicationId| {
             let leaf = self.app(id).map(|app| self.state.apps[app].leaf);
-            leaf.is_some_and(|leaf| self.state.queues[leaf].settings.path == apps.path)
+            let is_there = |leaf| self.state.queues[leaf].settings.path == apps.path;
+            leaf.is_some_and(|leaf| apps.held || is_there(leaf))
         };
         while let Some(&id) = apps.left.last() {
-            if stays(id) {
+            if stays(apps, id) {
                 return Some(id);
             }
-            apps.left.pop();
+            apps.pass();
         }
         None
     }

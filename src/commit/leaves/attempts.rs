@@ -8,6 +8,7 @@ use crate::accounting::add_queue_pending;
 use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, QueueSlot};
 use crate::queue::AppStage;
+use crate::resource::PackedVector;
 use crate::snapshot::State;
 
 impl Leaves {
@@ -155,6 +156,37 @@ impl Leaves {
     }
 }
 
+impl Leaves {
+    /// Withdraws what an application that is about to end asks for under its last keys, as many places as the budget has;
+    /// whether that was anything. Keys with reservations stay until these end.
+    pub(in crate::commit) fn withdraw_last_asks(
+        &mut self,
+        state: &mut State,
+        app: AppSlot,
+        budget: &mut usize,
+    ) -> bool {
+        self.skipped.stop(state, app);
+        let keys = &state.apps[app].keys;
+        let free = |&at: &usize| keys[at].reserved.is_empty();
+        let last = (0..keys.len()).rev().filter(free).take_while(|&at| {
+            let goes = *budget > 0;
+            *budget = budget.saturating_sub(1 + keys[at].asks.len());
+            goes
+        });
+        let last: Vec<_> = last.map(|at| &keys[at]).collect();
+        let sums = KeySums::of(last.iter().copied());
+        let gone: Vec<_> = last.iter().map(|asks| asks.key).collect();
+        for &key in &gone {
+            state.apps[app].forget(key);
+        }
+        for (partition, size) in sums.pending() {
+            self.add_pending(state, app, partition, -size);
+        }
+        self.stop_asking_without_keys(state, app);
+        !gone.is_empty()
+    }
+}
+
 /// Forgets everything that an application asked for.
 pub(in crate::commit) fn drop_asks(state: &mut State, app: AppSlot) {
     let leaf = state.apps[app].leaf;
@@ -162,34 +194,11 @@ pub(in crate::commit) fn drop_asks(state: &mut State, app: AppSlot) {
     for (partition, size) in sums.pending() {
         add_queue_pending(state, leaf, partition, -size);
     }
+    for part in state.apps[app].parts.iter_mut() {
+        part.pending = PackedVector::default();
+    }
     let leaf = state.queues[leaf].as_leaf_mut();
     leaf.dirty.retain(|&other| other != app);
-}
-
-/// Forgets what an application that is about to end asked for under its last keys, as many as the budget has; whether no
-/// more are left than that. Keys with reservations stay until these end.
-pub(in crate::commit) fn drop_last_asks(
-    state: &mut State,
-    app: AppSlot,
-    budget: &mut usize,
-) -> bool {
-    let most = std::mem::take(budget);
-    let row = &mut state.apps[app];
-    if row.keys.len() <= most {
-        *budget = most;
-        return true;
-    }
-    let last = (0..row.keys.len()).rev().map(|at| &row.keys[at]);
-    let last = last.filter(|asks| asks.reserved.is_empty()).take(most);
-    let last: Vec<_> = last.cloned().collect();
-    for asks in &last {
-        row.forget(asks.key);
-    }
-    let leaf = row.leaf;
-    for (partition, size) in KeySums::of(&last).pending() {
-        add_queue_pending(state, leaf, partition, -size);
-    }
-    last.len() < most
 }
 
 /// A leaf counts an application no more that it does not list as parked, whatever its mark says.

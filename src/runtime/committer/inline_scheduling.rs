@@ -160,10 +160,11 @@ impl InlineScheduling {
         if self.candidates.is_reserved_anywhere() {
             return Served::NotAll;
         }
+        let mut look_at = LOOK;
         for partition in engine.charged().state().partition_ids() {
             while self.candidates.of(partition).is_some() {
                 match self.attempt(engine, partition, passes, clock, &mut on_outcome) {
-                    PassResult::Container if may_go_on(*passes, clock, began_ns) => {}
+                    PassResult::Container if may_go_on(*passes, &mut look_at, clock, began_ns) => {}
                     PassResult::Nothing => break,
                     PassResult::Container if outstanding(engine) <= BACKLOG => return Served::Some,
                     PassResult::Container | PassResult::Other => return Served::NotAll,
@@ -300,10 +301,13 @@ enum PassResult {
     Nothing,
 }
 
-/// Whether a turn may have more passes.
-fn may_go_on(passes: u32, clock: &impl Clock, began_ns: u64) -> bool {
-    let looks = passes.is_multiple_of(LOOK);
-    passes < MOST && !(looks && clock.now_ns().saturating_sub(began_ns) >= MOST_NS)
+/// Whether a turn may have more passes. `look_at`: after how many the clock is asked again.
+fn may_go_on(passes: u32, look_at: &mut u32, clock: &impl Clock, began_ns: u64) -> bool {
+    if passes < *look_at {
+        return passes < MOST;
+    }
+    *look_at = passes + LOOK;
+    passes < MOST && clock.now_ns().saturating_sub(began_ns) < MOST_NS
 }
 
 /// What all applications ask for, by memory and in smallest allocations.

@@ -3,7 +3,7 @@
 //! # A turn
 //!
 //! 1. Deliver the events that the last turn left ([`delivery`]). While the queue of events is full, no
-//!    proposal is taken.
+//!    proposal is taken. Free some memory of [large rows](crate::snapshot::FrozenRow) that nobody reads.
 //! 2. End the applications whose lifetime is over.
 //! 3. Commit one batch of every proposer ([`commits`], [`proposer_rings`]).
 //! 4. Carry out commands, up to a limit, in the order of the inbox.

@@ -44,6 +44,9 @@ const ROWS_AHEAD: usize = 32;
 /// another part of a call.
 const ROWS_OF_PART: usize = 128;
 
+/// The same for several proposers: as many as their decisions before it write at most.
+const ROWS_TO_OTHERS: usize = 1024;
+
 /// Parts in which such a snapshot is made ready. What calls change all the time is made with it.
 const MOST_PARTS: usize = 256;
 
@@ -161,8 +164,13 @@ impl Publication {
     }
 
     /// Makes a part of a snapshot that is due ready; whether the rest is few, or is made with it in any case.
-    fn prepare_part(&mut self, engine: &mut Unsettled<Sequential>) -> bool {
-        let few = |engine: &Unsettled<Sequential>| engine.rows_to_copy() <= ROWS_OF_PART;
+    fn prepare_part(&mut self, engine: &mut Unsettled<Sequential>, proposers: usize) -> bool {
+        let most = if proposers > 1 {
+            ROWS_TO_OTHERS
+        } else {
+            ROWS_OF_PART
+        };
+        let few = |engine: &Unsettled<Sequential>| engine.rows_to_copy() <= most;
         self.parts += 1;
         let is_ready = self.parts == MOST_PARTS
             || (engine.renew_bounds_on(&mut { ROWS_OF_PART })
@@ -354,7 +362,8 @@ impl<C: Clock> Committer<C> {
 
     /// The same in parts where many rows were written: one part now, and the next ones with the next turns.
     pub(super) fn publish_in_parts(&mut self) {
-        if self.publication.prepare_part(&mut self.engine) {
+        let proposers = self.proposers.len();
+        if self.publication.prepare_part(&mut self.engine, proposers) {
             self.publish();
         }
     }
