@@ -193,9 +193,9 @@ impl<'a> IntoIterator for &'a AppKeys {
 pub struct LeafGroup<'a>(&'a KeyNode);
 
 impl<'a> LeafGroup<'a> {
-    /// Number of entries.
+    /// Number of entries, 1 at least.
     #[must_use]
-    pub fn len(self) -> usize {
+    pub fn count(self) -> usize {
         self.0.len()
     }
 
@@ -299,7 +299,7 @@ mod tests {
 
     /// Nodes of two trees at the same address.
     fn shared(one: &AppKeys, other: &AppKeys) -> (usize, usize) {
-        fn leaves<'a>(node: &'a KeyNode, into: &mut Vec<*const KeyAsks>) {
+        fn leaves(node: &KeyNode, into: &mut Vec<*const KeyAsks>) {
             match node {
                 KeyNode::Leaf(entries) => into.push(entries.as_ptr()),
                 KeyNode::Branch(children) => {

@@ -115,8 +115,8 @@ impl CountedKeys {
                 sums.add(counted.or_insert_with(|| KeySums::of(leaf)));
             }
             self.groups.insert(group.address(), sums);
-            self.next += group.len();
-            *budget = budget.saturating_sub(group.len());
+            self.next += group.count();
+            *budget = budget.saturating_sub(group.count());
         }
         self.next == self.copy.len()
     }
@@ -129,7 +129,7 @@ impl CountedKeys {
                 Some(counted) => sums.add(counted),
                 None => self.add_written(group, &mut sums),
             }
-            next += group.len();
+            next += group.count();
         }
         debug_assert_eq!(sums, KeySums::of(keys), "what was counted never changes");
         sums
