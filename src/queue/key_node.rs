@@ -178,20 +178,7 @@ impl KeyNode {
     /// Adds an entry at a position. Returns the right part of the node, if it had to be split.
     pub(super) fn insert(&mut self, at: usize, entry: KeyAsks) -> Option<Self> {
         match self {
-            Self::Leaf(entries) => {
-                if entries.len() < MOST {
-                    entries.insert(at, entry);
-                    return None;
-                }
-                // Split before it is too large: lists double their room.
-                let split = split_at(entries.len(), at);
-                let mut right: SmallVec<[KeyAsks; 1]> = entries.drain(split..).collect();
-                match at.checked_sub(split) {
-                    Some(behind) if behind > 0 || right.is_empty() => right.insert(behind, entry),
-                    _ => entries.insert(at, entry),
-                }
-                Some(Self::Leaf(right))
-            }
+            Self::Leaf(entries) => insert_in(entries, at, entry).map(Self::Leaf),
             Self::Branch(children) => {
                 let child = children.partition_point(|child| child.end < at);
                 let at = at - begin(children, child);
@@ -270,6 +257,26 @@ fn begin(children: &[KeyChild], child: usize) -> usize {
     child
         .checked_sub(1)
         .map_or(0, |before| children[before].end)
+}
+
+/// Adds an entry to a leaf at a position. Returns the right part of a leaf that was full. It is split before it is too
+/// large, as lists double their room.
+fn insert_in(
+    entries: &mut SmallVec<[KeyAsks; 1]>,
+    at: usize,
+    entry: KeyAsks,
+) -> Option<SmallVec<[KeyAsks; 1]>> {
+    if entries.len() < MOST {
+        entries.insert(at, entry);
+        return None;
+    }
+    let split = split_at(entries.len(), at);
+    let mut right: SmallVec<[KeyAsks; 1]> = entries.drain(split..).collect();
+    match at.checked_sub(split) {
+        Some(behind) if behind > 0 || right.is_empty() => right.insert(behind, entry),
+        _ => entries.insert(at, entry),
+    }
+    Some(right)
 }
 
 /// Where a full node of so many items is split for another one: in the middle, or behind all where that comes to the end. So

@@ -16,7 +16,7 @@ use crate::queue::{AppSpec, Ask, GangAsk};
 
 /// What a part for an application came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AppPart {
+enum PartOfApp {
     Done,
     /// More is to be done, if it is still in the queue.
     GoesOn,
@@ -29,7 +29,7 @@ fn go_through(
     engine: &mut Sequential,
     left: &mut LeafApps,
     budget: &mut usize,
-    mut part: impl FnMut(&mut Sequential, ApplicationId, &mut usize) -> AppPart,
+    mut part: impl FnMut(&mut Sequential, ApplicationId, &mut usize) -> PartOfApp,
 ) -> bool {
     engine.note_change();
     let mut is_over = false;
@@ -39,9 +39,9 @@ fn go_through(
             continue;
         };
         match part(engine, app, budget) {
-            AppPart::Done => left.pass(),
-            AppPart::GoesOn => {}
-            AppPart::MustGoOn => left.hold(),
+            PartOfApp::Done => left.pass(),
+            PartOfApp::GoesOn => {}
+            PartOfApp::MustGoOn => left.hold(),
         }
     }
     engine.follow_up();
@@ -86,12 +86,12 @@ impl KillAll {
         };
         let is_over = go_through(engine, left, budget, |engine, app, budget| {
             if !engine.end_part_of(app, budget) {
-                return AppPart::MustGoOn;
+                return PartOfApp::MustGoOn;
             }
             take_off(engine, app, budget);
             engine.kill_app(app);
             self.killed.push(app);
-            AppPart::Done
+            PartOfApp::Done
         });
         is_over.then(|| Ok(std::mem::take(&mut self.killed)))
     }
@@ -165,12 +165,12 @@ impl MoveAll {
         let (preparation, result) = (&mut self.preparation, &mut self.result);
         let is_over = go_through(engine, left, budget, |engine, app, budget| {
             if !engine.prepare_move(app, &self.to, preparation, budget) {
-                return AppPart::GoesOn;
+                return PartOfApp::GoesOn;
             }
             take_off(engine, app, budget);
             let preparation = std::mem::take(preparation);
             engine.move_noted(app, (&self.to, &preparation), result);
-            AppPart::Done
+            PartOfApp::Done
         });
         is_over.then(|| Ok(std::mem::take(&mut self.result)))
     }
