@@ -261,9 +261,12 @@ impl App {
         });
     }
 
-    /// Removes the entry of a key with what is asked under it.
-    pub fn forget(&mut self, key: SchedulerKey) {
-        self.remove_if(key, |_| true);
+    /// Forgets what is asked under a key, and its entry if nothing is reserved.
+    pub fn withdraw(&mut self, key: SchedulerKey) {
+        let Ok(at) = self.keys.find(key) else { return };
+        self.close_key(at);
+        self.keys[at].forget_asks();
+        self.remove_if(key, |asks| asks.reserved.is_empty());
     }
 
     fn remove_if(&mut self, key: SchedulerKey, goes: impl FnOnce(&KeyAsks) -> bool) {

@@ -76,6 +76,14 @@ impl KeyAsks {
         }
     }
 
+    /// Nothing is asked under the key any more.
+    pub fn forget_asks(&mut self) {
+        self.known = false;
+        self.asks.clear();
+        self.constrained = None;
+        self.partition = PartitionId::DEFAULT;
+    }
+
     /// Whether anything ever happened under the key that is remembered.
     pub(super) fn is_used(&self) -> bool {
         let counts = [self.opportunities, self.missed, self.re_reservations];

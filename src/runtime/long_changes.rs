@@ -41,16 +41,16 @@ fn go_through(
         match part(engine, app, budget) {
             PartOfApp::Done => left.pass(),
             PartOfApp::GoesOn => {}
-            PartOfApp::MustGoOn => left.hold(),
+            PartOfApp::MustGoOn => engine.ledger().hold(left),
         }
     }
     engine.follow_up();
     is_over
 }
 
-/// Takes an application and its containers off a budget.
+/// Takes an application with its containers and keys off a budget.
 fn take_off(engine: &Sequential, app: ApplicationId, budget: &mut usize) {
-    *budget = budget.saturating_sub(1 + engine.ledger().number_of_containers(app));
+    *budget = budget.saturating_sub(1 + engine.ledger().size_of(app));
 }
 
 /// Ends all applications of a leaf.

@@ -12,10 +12,11 @@ pub(super) const CHUNK: usize = 64;
 const ENTRIES_FREED: usize = 256;
 
 /// Large rows that are looked at in turn, besides a share of all: whether nobody else has them. Where more of them wait
-/// than [`LARGE_UNREAD`], each further one doubles the entries that are freed.
+/// than [`LARGE_UNREAD`], each further one doubles the entries that are freed, some times at most.
 const LARGE_LOOKS: usize = 16;
 const LARGE_SHARE: usize = 16;
 const LARGE_UNREAD: usize = 8;
+const MOST_DOUBLED: usize = 5;
 
 /// Rows of a range as they were at some publication, or later: what the log has of them counts.
 #[derive(Debug)]
@@ -175,7 +176,7 @@ impl<T: FrozenRow> Freezer<T> {
         let looks = LARGE_LOOKS.min(self.large.len()) + self.large.len() / LARGE_SHARE;
         let unread = |row: &&Arc<T>| Arc::strong_count(row) == 1;
         let waiting = self.large.iter().take(looks).filter(unread).count();
-        let mut budget = ENTRIES_FREED << waiting.saturating_sub(LARGE_UNREAD).min(16);
+        let mut budget = ENTRIES_FREED << waiting.saturating_sub(LARGE_UNREAD).min(MOST_DOUBLED);
         for _ in 0..looks {
             let Some(mut row) = self.large.pop_front() else {
                 return;

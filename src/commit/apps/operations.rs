@@ -32,20 +32,15 @@ pub struct LeafApps {
     path: QueuePath,
     /// Those to come; the next one is the last.
     left: Vec<ApplicationId>,
-    /// Whether it stays the next one wherever it is.
-    held: bool,
+    /// The one that stays the next one wherever it is, with its generation.
+    held: Option<(AppSlot, u32)>,
 }
 
 impl LeafApps {
     /// Passes the next one.
     pub fn pass(&mut self) {
         self.left.pop();
-        self.held = false;
-    }
-
-    /// The next one stays the next one wherever it is: what is done with it has begun.
-    pub fn hold(&mut self) {
-        self.held = true;
+        self.held = None;
     }
 }
 
@@ -106,7 +101,7 @@ impl Ledger {
             .collect();
         left.reverse();
         let path = self.state.queues[queue].settings.path.clone();
-        let held = false;
+        let held = None;
         Ok(LeafApps { path, left, held })
     }
 
@@ -124,9 +119,11 @@ impl Ledger {
     /// The next of the applications. Those that ended or left the leaf meanwhile are passed, but for one that is held.
     pub fn next_of(&self, apps: &mut LeafApps) -> Option<ApplicationId> {
         let stays = |apps: &LeafApps, id: ApplicationId| {
-            let leaf = self.app(id).map(|app| self.state.apps[app].leaf);
-            let is_there = |leaf| self.state.queues[leaf].settings.path == apps.path;
-            leaf.is_some_and(|leaf| apps.held || is_there(leaf))
+            self.app(id).is_some_and(|app| {
+                let row = &self.state.apps[app];
+                let is_there = self.state.queues[row.leaf].settings.path == apps.path;
+                is_there || apps.held == Some((app, row.generation))
+            })
         };
         while let Some(&id) = apps.left.last() {
             if stays(apps, id) {
@@ -135,6 +132,12 @@ impl Ledger {
             apps.pass();
         }
         None
+    }
+
+    /// The next of the applications stays the next one wherever it is: what is done with it has begun.
+    pub fn hold(&self, apps: &mut LeafApps) {
+        let next = apps.left.last().and_then(|&id| self.app(id));
+        apps.held = next.map(|app| (app, self.state.apps[app].generation));
     }
 
     /// Moves an application to a leaf, as far as that is prepared, and notes what became of it.
@@ -164,10 +167,11 @@ impl Ledger {
         }
     }
 
-    /// Live containers of an application.
-    pub fn number_of_containers(&self, id: ApplicationId) -> usize {
-        let app = self.app(id);
-        app.map_or(0, |app| self.containers.live_of(app).count())
+    /// Live containers of an application, and keys that it ever asked under.
+    pub fn size_of(&self, id: ApplicationId) -> usize {
+        self.app(id).map_or(0, |app| {
+            self.containers.live_of(app).count() + self.state.apps[app].keys.len()
+        })
     }
 
     /// A queue and those below it take no applications from now on; those that they have go on. A refresh gives

@@ -4,7 +4,7 @@
 
 use super::activation::update_stage;
 use super::key_sums::KeySums;
-use crate::accounting::add_queue_pending;
+use crate::accounting::{FairChange, add_queue_pending, mark_moved};
 use crate::commit::leaves::Leaves;
 use crate::id::{AppSlot, QueueSlot};
 use crate::queue::AppStage;
@@ -158,7 +158,7 @@ impl Leaves {
 
 impl Leaves {
     /// Withdraws what an application that is about to end asks for under its last keys, as many places as the budget has;
-    /// whether that was anything. Keys with reservations stay until these end.
+    /// whether that was anything. Keys with reservations stay until these end, without asks.
     pub(in crate::commit) fn withdraw_last_asks(
         &mut self,
         state: &mut State,
@@ -167,8 +167,8 @@ impl Leaves {
     ) -> bool {
         self.skipped.stop(state, app);
         let keys = &state.apps[app].keys;
-        let free = |&at: &usize| keys[at].reserved.is_empty();
-        let last = (0..keys.len()).rev().filter(free).take_while(|&at| {
+        let goes = |&at: &usize| keys[at].reserved.is_empty() || !keys[at].asks.is_empty();
+        let last = (0..keys.len()).rev().filter(goes).take_while(|&at| {
             let goes = *budget > 0;
             *budget = budget.saturating_sub(1 + keys[at].asks.len());
             goes
@@ -177,12 +177,13 @@ impl Leaves {
         let sums = KeySums::of(last.iter().copied());
         let gone: Vec<_> = last.iter().map(|asks| asks.key).collect();
         for &key in &gone {
-            state.apps[app].forget(key);
+            state.apps[app].withdraw(key);
         }
         for (partition, size) in sums.pending() {
             self.add_pending(state, app, partition, -size);
         }
         self.stop_asking_without_keys(state, app);
+        mark_moved(state, app, FairChange::Demand);
         !gone.is_empty()
     }
 }

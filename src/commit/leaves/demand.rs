@@ -225,9 +225,5 @@ fn note_requested(state: &mut State, app: AppSlot, partition: PartitionId) {
 /// The key at a position has nothing outstanding any more; its asks for hosts and racks go too.
 fn forget_asks(row: &mut App, at: usize) {
     row.close_key(at);
-    let asks = &mut row.keys[at];
-    asks.known = false;
-    asks.asks.clear();
-    asks.constrained = None;
-    asks.partition = PartitionId::DEFAULT;
+    row.keys[at].forget_asks();
 }

@@ -44,7 +44,7 @@ const ROWS_AHEAD: usize = 32;
 /// another part of a call.
 const ROWS_OF_PART: usize = 128;
 
-/// The same for several proposers: as many as their decisions before it write at most.
+/// The same for several proposers: about as many as their decisions before it write.
 const ROWS_TO_OTHERS: usize = 1024;
 
 /// Parts in which such a snapshot is made ready. What calls change all the time is made with it.
