@@ -16,10 +16,11 @@
 //! Of n entries: a copy takes the references of the root. A look-up visits O(log n) nodes. A write costs the same, and one
 //! copy of each visited node that is shared. A node that loses its last entry is removed; others are not merged.
 
+use std::ops::{Index, IndexMut};
+
 use super::key_asks::KeyAsks;
 use super::key_node::{KeyNode, branch, find_in};
 use crate::id::SchedulerKey;
-use std::ops::{Index, IndexMut};
 
 /// What was asked under each key, ascending by key.
 #[derive(Clone, Debug, Default)]
