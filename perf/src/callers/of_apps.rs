@@ -199,14 +199,7 @@ fn move_asking(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
     let engine = site::started(sizes, 0, |builder| builder)?;
     submit(&engine, 0)?;
     engine.ask(app(0), site::asks_by_id(sizes, 1))?;
-    let (mut from, mut to) = ("root.a", "root.b");
-    holds.beside_fetches(&engine, |calls| {
-        while calls.go_on() {
-            calls.make(|| engine.move_app(app(0), to.to_owned()))?;
-            (from, to) = (to, from);
-        }
-        Ok(())
-    })
+    move_to_and_fro(&engine, holds)
 }
 
 fn kill_all(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
@@ -243,8 +236,13 @@ fn move_all(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
 
 fn move_one(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
     let engine = filled(sizes, 1)?;
+    move_to_and_fro(&engine, holds)
+}
+
+/// Moves the first application between two queues.
+fn move_to_and_fro(engine: &Threaded, holds: &mut Holds) -> Result<()> {
     let (mut from, mut to) = ("root.a", "root.b");
-    holds.beside_fetches(&engine, |calls| {
+    holds.beside_fetches(engine, |calls| {
         while calls.go_on() {
             calls.make(|| engine.move_app(app(0), to.to_owned()))?;
             (from, to) = (to, from);
