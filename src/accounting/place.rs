@@ -222,7 +222,7 @@ fn take_ask<const N: usize, S: Sink<N>>(
     });
     debug_assert!(!S::GOES_ON || left > 0);
     let ended = !S::GOES_ON && left <= 0;
-    asks.known = !asks.asks.is_empty();
+    asks.known = !asks.places.is_empty();
     if ended {
         row.close_key(placement.key);
     }
@@ -238,9 +238,7 @@ fn take_ask<const N: usize, S: Sink<N>>(
 fn take_constrained<const N: usize>(asks: &mut KeyAsks, falls: bool) -> AskTaken<N> {
     let partition = asks.partition;
     let size = asks.constrained.as_ref().map(|fixed| fixed.size.narrow());
-    if let Some(ask) = asks.at_mut(NameId::ANY) {
-        ask.count -= 1;
-    }
+    asks.lower_anywhere();
     AskTaken {
         pending: size.filter(|_| falls).map(|size| (partition, size)),
         partition,

@@ -77,7 +77,7 @@ fn take_asks<const N: usize>(row: &mut App, placed: &PlacedTogether<N>) -> bool 
     };
     asks.count_found_often(placed.partition, looks);
     let left = asks.take_anywhere(i32::try_from(placed.count).unwrap_or(i32::MAX));
-    asks.known = !asks.asks.is_empty();
+    asks.known = !asks.places.is_empty();
     if left <= 0 {
         row.close_key(placed.key);
     }

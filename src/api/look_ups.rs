@@ -10,9 +10,34 @@ use crate::runtime::{CallError, Threaded};
 /// Rows that one call of a cursor shows at most.
 const PAGE: usize = 1024;
 
+/// Rows of a page that the committer makes at a stretch: others are served between two of these looks.
+const OF_A_LOOK: usize = 256;
+
 fn node_of(ledger: &Ledger, node: NodeSlot) -> NodeView {
     let viewer = Viewer::of(ledger.state());
     viewer.node(node, viewer.node_queue(ledger, node))
+}
+
+/// A page of rows, made of some looks at those behind one of them. A look comes with the names of its rows.
+fn page_behind<K, V>(
+    mut behind: Option<K>,
+    most: usize,
+    look: impl Fn(Option<K>, usize) -> Result<Vec<(K, V)>, CallError>,
+) -> Result<Vec<V>, CallError> {
+    let most = most.min(PAGE);
+    let mut page = Vec::new();
+    loop {
+        let asked = OF_A_LOOK.min(most - page.len());
+        let rows = look(behind.take(), asked)?;
+        let ends = rows.len() < asked;
+        for (name, row) in rows {
+            page.push(row);
+            behind = Some(name);
+        }
+        if ends || page.len() == most {
+            return Ok(page);
+        }
+    }
 }
 
 impl Threaded {
@@ -60,9 +85,9 @@ impl Threaded {
     }
 
     /// Live applications in order of their ids behind one of them, 1,024 at most and no more than `most`. With
-    /// nothing to be behind, the first ones. Applications that come and go between two calls are seen or not.
+    /// nothing to be behind, the first ones. Applications that come and go meanwhile are seen or not.
     ///
-    /// Cost: a look at all ids, in the committer's time, and what is shown.
+    /// Cost: a look at all ids for every 256 rows, in the committer's time, and what is shown.
     ///
     /// ```
     /// use capsched::api::*;
@@ -90,14 +115,14 @@ impl Threaded {
         behind: Option<ApplicationId>,
         most: usize,
     ) -> Result<Vec<AppView>, CallError> {
-        self.inspect(move |ledger| {
-            let viewer = Viewer::of(ledger.state());
-            let page = ledger
-                .names()
-                .apps_behind(behind, most.min(PAGE))
-                .into_iter();
-            page.map(|(_, slot)| viewer.app(slot, live_of(ledger, slot)))
-                .collect()
+        page_behind(behind, most, |behind, most| {
+            self.inspect(move |ledger| {
+                let viewer = Viewer::of(ledger.state());
+                let apps = ledger.names().apps_behind(behind, most);
+                let rows = apps.into_iter();
+                rows.map(|(id, slot)| (id, viewer.app(slot, live_of(ledger, slot))))
+                    .collect()
+            })
         })
     }
 
@@ -111,12 +136,13 @@ impl Threaded {
         behind: Option<&NodeName>,
         most: usize,
     ) -> Result<Vec<NodeView>, CallError> {
-        let behind = behind.cloned();
-        self.inspect(move |ledger| {
-            let page = ledger.names().nodes_behind(behind.as_ref(), most.min(PAGE));
-            page.into_iter()
-                .map(|(_, slot)| node_of(ledger, slot))
-                .collect()
+        page_behind(behind.cloned(), most, |behind, most| {
+            self.inspect(move |ledger| {
+                let nodes = ledger.names().nodes_behind(behind.as_ref(), most);
+                let rows = nodes.into_iter();
+                rows.map(|(name, slot)| (name.clone(), node_of(ledger, slot)))
+                    .collect()
+            })
         })
     }
 

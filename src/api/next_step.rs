@@ -15,7 +15,7 @@ use super::settings_editor::SettingsEditor;
 use super::stepped::Stepped;
 use crate::commit::AskError;
 use crate::explain::{Explanation, Finding, Reason};
-use crate::id::{ApplicationId, NameId, NodeName};
+use crate::id::{ApplicationId, NodeName};
 use crate::queue::{AppSpec, AppStage, Ask, AskCall, NodeSpec};
 use crate::resource::ResourceVector;
 use played::{Gain, played};
@@ -392,7 +392,7 @@ impl Trials<'_> {
             .iter()
             .filter(|asks| asks.is_outstanding());
         open.filter(|asks| asks.constrained.is_none())
-            .flat_map(|asks| asks.asks.iter().map(|ask| (asks.key, ask)))
+            .flat_map(|asks| asks.places.iter().map(|ask| (asks.key, ask)))
             .map(|(key, ask)| Ask {
                 priority: key.priority,
                 request_id: key.request_id,
@@ -411,9 +411,9 @@ impl Trials<'_> {
     fn excluded(&self) -> Vec<String> {
         let ledger = self.engine.engine().ledger();
         let slot = ledger.app(self.why.app);
-        let places: &[NameId] = slot.map_or(&[], |slot| &ledger.state().apps[slot].blacklist);
+        let places = slot.map(|slot| &ledger.state().apps[slot].blacklist);
+        let places = places.into_iter().flatten();
         places
-            .iter()
             .map(|&place| ledger.place_name(place).to_string())
             .collect()
     }

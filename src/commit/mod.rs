@@ -60,6 +60,7 @@ mod ledger;
 mod nodes;
 mod opportunistic;
 mod outbox;
+mod place_names;
 mod proposals;
 mod registry;
 mod tree;

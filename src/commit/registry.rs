@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::place_names::PlaceNames;
 use crate::id::{
     AppSlot, ApplicationId, Map, NameId, NodeName, NodeSlot, PartitionId, QueuePath, QueueSlot,
 };
@@ -12,10 +13,7 @@ use crate::id::{
 /// Names of hosts, partitions, queues, applications and nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Registry {
-    /// Hosts, racks and `*`.
-    places: Map<Arc<str>, NameId>,
-    /// The same by id. None is ever forgotten.
-    place_names: Vec<Arc<str>>,
+    places: PlaceNames,
     partitions: BTreeMap<Arc<str>, PartitionId>,
     /// Queues by full path.
     queues: BTreeMap<QueuePath, QueueSlot>,
@@ -28,10 +26,8 @@ pub(crate) struct Registry {
 impl Registry {
     /// Nothing but the name of all places.
     pub(super) fn new() -> Self {
-        let any: Arc<str> = "*".into();
         Self {
-            places: Map::from_iter([(Arc::clone(&any), NameId::ANY)]),
-            place_names: vec![any],
+            places: PlaceNames::new(),
             partitions: BTreeMap::new(),
             queues: BTreeMap::new(),
             apps: Map::default(),
@@ -43,21 +39,12 @@ impl Registry {
 
     /// The id of a host, rack or `*`, interned on first use.
     pub(super) fn intern(&mut self, name: &str) -> NameId {
-        if name == "*" {
-            return NameId::ANY;
-        }
-        if let Some(&id) = self.places.get(name) {
-            return id;
-        }
-        let (id, name): (_, Arc<str>) = (NameId::at(self.place_names.len()), name.into());
-        self.place_names.push(Arc::clone(&name));
-        self.places.insert(name, id);
-        id
+        self.places.intern(name)
     }
 
     /// The names of all places, by id.
     pub(super) fn place_names(&self) -> &[Arc<str>] {
-        &self.place_names
+        self.places.by_id()
     }
 
     /// The slots of registered nodes, in no order.

@@ -100,7 +100,7 @@ fn checks(
 /// What the application wishes of its nodes.
 fn of_wishes(state: &State, app: AppSlot, asks: &KeyAsks, node: &Node) -> [NodeCheck; 3] {
     let blacklist = &state.apps[app].blacklist;
-    let excluded = blacklist.contains(&node.host) || blacklist.contains(&node.rack);
+    let excluded = blacklist.contains(node.host) || blacklist.contains(node.rack);
     let check = |what, holds, yes: &str, no: &str| NodeCheck {
         what,
         holds,

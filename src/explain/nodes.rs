@@ -81,7 +81,7 @@ impl Offer {
         let row = &state.apps[app];
         let blacklist = &row.blacklist;
         let of_other = |reserved: &crate::cluster::Reservation| reserved.app != app;
-        let counted = if blacklist.contains(&node.host) || blacklist.contains(&node.rack) {
+        let counted = if blacklist.contains(node.host) || blacklist.contains(node.rack) {
             &mut self.excluded
         } else if !is_local(asks, node) {
             &mut self.elsewhere
@@ -106,7 +106,7 @@ pub(super) fn is_local(asks: &KeyAsks, node: &Node) -> bool {
 
 /// Whether nodes differ for a key by more than their room.
 pub(super) fn is_particular(state: &State, app: AppSlot, asks: &KeyAsks) -> bool {
-    asks.asks.len() > 1
+    asks.places.len() > 1
         || asks.constrained.is_some()
         || !state.apps[app].blacklist.is_empty()
         || state.apps[app]

@@ -25,6 +25,22 @@ pub fn sort<T>(keys: &mut [T], most: usize, hash: impl Fn(&T) -> i32) {
     keys.sort_by_cached_key(|key| bucket_of(hash(key), mask));
 }
 
+/// The first of some keys in the order in which a map with `count` keys is walked. `order`: the hash of a key, and its place
+/// in the order of insertion.
+///
+/// Cost: a look at each key.
+pub fn first<T>(
+    count: usize,
+    keys: impl Iterator<Item = T>,
+    order: impl Fn(&T) -> (i32, u32),
+) -> Option<T> {
+    let mask = buckets(count) - 1;
+    keys.min_by_key(|key| {
+        let (hash, inserted) = order(key);
+        (bucket_of(hash, mask), inserted)
+    })
+}
+
 fn bucket_of(hash: i32, mask: u32) -> u32 {
     let hash = hash.cast_unsigned();
     (hash ^ (hash >> 16)) & mask
@@ -132,6 +148,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_first_one_is_that_of_the_sorted_order(
+            hashes in prop::collection::vec(prop_oneof![any::<i32>(), 0..40_i32], 0..60),
+            divisor in 1..5_i32,
+        ) {
+            let keys: Vec<(i32, u32)> = hashes.into_iter().zip(0..).collect();
+            let wanted = |key: &&(i32, u32)| key.0 % divisor == 0;
+            let mut sorted = keys.clone();
+            sort(&mut sorted, 0, |key| key.0);
+            // Given in another order than that of insertion.
+            let found = first(keys.len(), keys.iter().rev().filter(wanted), |key| **key);
+            prop_assert_eq!(found, sorted.iter().find(wanted));
+        }
+
         #[test]
         fn parts_come_to_the_same_order(numbers in prop::collection::vec(any::<u32>(), 0..2000), step in 1..70_000u32) {
             let mut numbers: Vec<u32> = numbers.into_iter().map(|n| (n % 3000).wrapping_mul(step)).collect();

@@ -48,7 +48,7 @@ pub fn may_use(
     if nodes == 0 {
         return false;
     }
-    if asks.asks.len() == 1 {
+    if asks.places.len() == 1 {
         return true;
     }
     if settings.rack_locality_additional_delay > -1 {
@@ -57,7 +57,7 @@ pub fn may_use(
             .saturating_add(settings.rack_locality_additional_delay);
         return opportunities > nodes.min(delay);
     }
-    let wait = share::locality_wait(asks.asks.len(), state.node_count, asks.count(NameId::ANY));
+    let wait = share::locality_wait(asks.places.len(), state.node_count, asks.count(NameId::ANY));
     nodes.min(wait) < opportunities
 }
 

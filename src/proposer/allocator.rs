@@ -11,7 +11,8 @@ use crate::cluster::{Killable, Node, Reservation};
 use crate::fast_path::FastPath;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, SchedulerKey};
 use crate::policy::{Limits, Locality, constraint_holds, may_use, reservations_starve};
-use crate::queue::{App, Exclusivity, KeyAsks, PlaceAsk, asks_on};
+use crate::queue::{App, Exclusivity, KeyAsks, asks_on};
+use crate::resource::PackedVector;
 use crate::snapshot::State;
 
 /// What one node or one key answers (`ContainerAllocation.AllocationState`).
@@ -70,8 +71,8 @@ impl<const N: usize> Pass<'_, N> {
             if FastPath::SimpleAsk.is_taken() && self.simple_ask(slot, asks, limits) {
                 return WalkStep::Proposal;
             }
-            let surely_within = |ask: &PlaceAsk| ask.size.narrow().fits_in(&limits.headroom);
-            if self.by_lower_bound && !asks.asks.iter().all(surely_within) {
+            let fits = |size: &PackedVector| size.narrow().fits_in(&limits.headroom);
+            if self.by_lower_bound && !asks.places.all_sizes(fits) {
                 return WalkStep::Skip(SkipReason::Nothing);
             }
             match self.key(slot, asks, limits, None) {
@@ -110,7 +111,7 @@ impl<const N: usize> Pass<'_, N> {
         let node = &self.state.nodes[self.candidates.first()];
         let names = [node.host, node.rack];
         self.state.settings.mends.blacklisted_reservations
-            && names.iter().any(|name| app.blacklist.contains(name))
+            && names.iter().any(|&name| app.blacklist.contains(name))
     }
 
     /// Walks the candidate nodes for one key.
@@ -269,7 +270,7 @@ impl<const N: usize> Pass<'_, N> {
     pub(super) fn try_node(&self, visit: &mut KeyVisit<'_, N>, node: &Node) -> Answer {
         visit.tried = true;
         let blacklist = &visit.app.blacklist;
-        if blacklist.contains(&node.host) || blacklist.contains(&node.rack) {
+        if blacklist.contains(node.host) || blacklist.contains(node.rack) {
             return Answer::AppSkipped;
         }
         visit.opportunities = visit.opportunities.saturating_add(1);

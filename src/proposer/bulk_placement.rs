@@ -249,7 +249,7 @@ fn are_alike_apps((one, other): (&App, &App)) -> bool {
     one.asking == other.asking
         && parts.all(|(one, other)| (&one.used, &one.pending) == (&other.used, &other.pending))
         && keys.all(|(one, other)| {
-            (&one.asks, one.opportunities, one.missed)
-                == (&other.asks, other.opportunities, other.missed)
+            (&one.places, one.opportunities, one.missed)
+                == (&other.places, other.opportunities, other.missed)
         })
 }

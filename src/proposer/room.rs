@@ -9,6 +9,7 @@ use super::walk::Pass;
 use crate::cluster::{Killable, Node};
 use crate::id::java_order;
 use crate::policy::{Limits, Locality, may_kill, reservations_starve};
+use crate::queue::ReservedAt;
 use crate::resource::ResourceVector;
 
 impl<const N: usize> Pass<'_, N> {
@@ -124,11 +125,13 @@ impl<const N: usize> Pass<'_, N> {
         visit: &KeyVisit<'_, N>,
         least: &ResourceVector<N>,
     ) -> Option<Release> {
-        let mut held = visit.asks.reserved.clone();
-        java_order::sort(&mut held, 0, |held| held.java_hash);
-        let found = held
-            .into_iter()
-            .find(|held| self.state.calculator.fits_in(least, &held.size.narrow()))?;
+        let held = &visit.asks.reserved;
+        let fits = |held: &&ReservedAt| {
+            let size = held.size.narrow();
+            self.state.calculator.fits_in(least, &size)
+        };
+        let order = |held: &&ReservedAt| (held.java_hash, held.made);
+        let found = java_order::first(held.len(), held.iter().filter(fits), order)?;
         Some(Release {
             app: visit.slot,
             key: visit.asks.key,

@@ -92,9 +92,7 @@ pub(super) fn simple_ask_of<'a>(
     app: &App,
     asks: &'a KeyAsks,
 ) -> Option<&'a PlaceAsk> {
-    let [ask] = asks.asks.as_slice() else {
-        return None;
-    };
+    let ask = asks.places.only()?;
     let plain = ask.place == NameId::ANY
         && ask.relax
         && asks.constrained.is_none()

@@ -12,7 +12,7 @@ use super::watch::{Step, Watch};
 use crate::cluster::Node;
 use crate::id::{AppSlot, NameId, NodeSlot, PartitionId, QueueSlot, SchedulerKey};
 use crate::policy::{reservations_starve, reservations_starve_after};
-use crate::queue::{App, KeyAsks, PlaceAsk};
+use crate::queue::{App, KeyAsks};
 use crate::resource::{PackedVector, ResourceVector};
 use crate::snapshot::State;
 
@@ -68,7 +68,7 @@ impl Visited {
     pub fn is_settled(&self, state: &State) -> bool {
         let nodes = i32::try_from(state.node_count).unwrap_or(i32::MAX);
         self.keys(state).all(|(_, asks, tried)| {
-            asks.is_some_and(|asks| !tried || asks.asks.len() == 1 || asks.opportunities > nodes)
+            asks.is_some_and(|asks| !tried || asks.places.len() == 1 || asks.opportunities > nodes)
         })
     }
 
@@ -184,7 +184,7 @@ impl Fruitless {
             }
             let size = size_asked_anywhere(app, asks?)?;
             let reserves = reservations_starve(state, app, asks?, &size);
-            if reserves && asks?.asks.len() > 1 {
+            if reserves && asks?.places.len() > 1 {
                 return None;
             }
             if reserves && !is_within(state, &size, &row.total) && !too_large.contains(&size) {
@@ -252,9 +252,8 @@ fn is_within(state: &State, size: &ResourceVector, total: &PackedVector) -> bool
 /// The size that a key asks for at all of its places, where each will do and nothing of a node but its room decides.
 fn size_asked_anywhere(app: &App, asks: &KeyAsks) -> Option<ResourceVector> {
     let any = asks.at(NameId::ANY)?;
-    let alike = |ask: &PlaceAsk| ask.relax && ask.size == any.size;
     let free = app.blacklist.is_empty() && asks.constrained.is_none();
-    (free && asks.asks.iter().all(alike)).then(|| any.size.get())
+    (free && asks.places.all_relaxed(&any.size)).then(|| any.size.get())
 }
 
 /// What is to be known of a node before a look at it.
@@ -340,7 +339,8 @@ pub fn keeps_quietly(state: &State, (app, key): (AppSlot, SchedulerKey), times: 
             let after = reservations_starve_after(state, app, asks, size, times);
             after == Some(reservations_starve(state, app, asks, size))
         };
-        let sizes = asks.reserved.chunk_by(|a, b| a.size == b.size);
-        counts && sizes.map(|held| &held[0].size).all(alike)
+        let mut last = None;
+        let mut sizes = asks.reserved.iter().map(|held| &held.size);
+        counts && sizes.all(|size| last.replace(size) == Some(size) || alike(size))
     })
 }

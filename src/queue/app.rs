@@ -5,14 +5,20 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::app_keys::AppKeys;
+use super::blacklist::Blacklist;
 use super::key_asks::KeyAsks;
 use super::master_moves::MasterMoves;
 use super::per_partition::PerPartition;
+
+use super::places::{PlaceAsk, Places};
 use super::restarts::Restarts;
 use crate::id::{
     ApplicationId, ContainerId, NameId, PartitionId, QueueSlot, SchedulerKey, UserSlot,
 };
 use crate::resource::{PackedVector, ResourceVector};
+
+/// Keys of an application, or places of its keys, beyond which a row is large.
+const LARGE: usize = 1024;
 
 /// One application with its present attempt.
 ///
@@ -32,7 +38,7 @@ pub struct App {
     /// Whom the headroom is computed for, once a pass reached the application.
     pub provider: Option<HeadroomProvider>,
     /// Hosts and racks not to use.
-    pub blacklist: Vec<NameId>,
+    pub blacklist: Blacklist,
     /// Where the application stands.
     pub stage: AppStage,
     /// Whether some key of the application has outstanding asks.
@@ -70,6 +76,8 @@ pub struct App {
     pub fair_used: i64,
     /// Used and asked memory in MiB as the fair order last saw it.
     pub fair_demand: i64,
+    /// Whether keys had many places at some time.
+    pub many_places: bool,
 }
 
 /// What an application was submitted with, and keeps.
@@ -249,24 +257,23 @@ impl App {
         self.keys.iter_from(from)
     }
 
-    /// Removes the entry of a key under which nothing ever happened.
-    pub fn remove_unused(&mut self, key: SchedulerKey) {
-        self.remove_if(key, |asks| !asks.is_used());
-    }
-
     /// Removes the entry of a key under which nothing is asked or reserved, with its counters.
     pub fn forget_key(&mut self, key: SchedulerKey) {
         self.remove_if(key, |asks| {
-            !asks.is_outstanding() && asks.asks.is_empty() && asks.reserved.is_empty()
+            !asks.is_outstanding() && asks.places.is_empty() && asks.reserved.is_empty()
         });
     }
 
-    /// Forgets what is asked under a key, and its entry if nothing is reserved.
-    pub fn withdraw(&mut self, key: SchedulerKey) {
-        let Ok(at) = self.keys.find(key) else { return };
+    /// Forgets what is asked under a key, and its entry if nothing is reserved; what was asked.
+    #[must_use]
+    pub fn withdraw(&mut self, key: SchedulerKey) -> Places {
+        let Ok(at) = self.keys.find(key) else {
+            return Places::default();
+        };
         self.close_key(at);
-        self.keys[at].forget_asks();
+        let places = self.keys[at].forget_asks();
         self.remove_if(key, |asks| asks.reserved.is_empty());
+        places
     }
 
     fn remove_if(&mut self, key: SchedulerKey, goes: impl FnOnce(&KeyAsks) -> bool) {
@@ -314,6 +321,30 @@ impl App {
             let next = self.keys.next_outstanding(at);
             self.first_open = position(next.unwrap_or(self.keys.len()));
         }
+    }
+
+    /// Asks at hosts and racks under a key, all at once; of two at one place the later one counts.
+    ///
+    /// Cost: that of sorting them, and a write to the tree for each.
+    pub fn put_places(&mut self, key: SchedulerKey, mut places: Vec<PlaceAsk>) {
+        let asks = self.key_mut(key);
+        asks.know();
+        // Hosts and racks share the label of the ask for anywhere.
+        let label = asks.at(NameId::ANY).map(|any| any.partition);
+        places.sort_by_key(|ask| ask.place);
+        for mut ask in places {
+            ask.partition = label.unwrap_or(ask.partition);
+            asks.put(ask);
+        }
+        // About as many under each key.
+        let many = asks.places.len();
+        self.many_places |= many * self.keys.len() > LARGE;
+    }
+
+    /// Whether it holds so much memory that it is freed in parts.
+    #[must_use]
+    pub fn is_large(&self) -> bool {
+        self.keys.len() > LARGE || self.many_places
     }
 
     /// Takes all keys away.

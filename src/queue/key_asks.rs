@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use super::constraint::Constraint;
+use super::key_reservations::{KeyReservations, ReservedAt};
+use super::places::{PlaceAsk, Places};
 use crate::id::{NameId, NodeSlot, PartitionId, SchedulerKey};
-use crate::resource::{PackedVector, ResourceVector};
+use crate::resource::ResourceVector;
 
 /// Everything asked under one scheduler key, and what happened to it.
 ///
@@ -15,7 +15,7 @@ use crate::resource::{PackedVector, ResourceVector};
 #[repr(C)]
 pub struct KeyAsks {
     /// Asks by place, ascending; that for `*` comes first.
-    pub asks: SmallVec<[PlaceAsk; 1]>,
+    pub places: Places,
     /// Whether an allocator for the key exists; counters survive without one.
     pub known: bool,
     /// Whether asks for `*` are outstanding, so that the key is served. The tree of the keys counts them.
@@ -37,8 +37,10 @@ pub struct KeyAsks {
     pub was_reserved: bool,
     /// Set when the key belongs to a scheduling request.
     pub constrained: Option<Arc<ConstrainedKey>>,
-    /// Reservations under this key, in order of making.
-    pub reserved: Vec<ReservedAt>,
+    /// Reservations under this key.
+    pub reserved: KeyReservations,
+    /// How many were made or moved so far; counts around.
+    reservations_made: u32,
 }
 
 impl KeyAsks {
@@ -50,13 +52,14 @@ impl KeyAsks {
             known: false,
             outstanding: false,
             partition: PartitionId::DEFAULT,
-            asks: SmallVec::new(),
+            places: Places::default(),
             only_port: None,
             constrained: None,
             opportunities: 0,
             missed: 0,
             re_reservations: 0,
-            reserved: Vec::new(),
+            reserved: KeyReservations::default(),
+            reservations_made: 0,
             was_reserved: false,
         }
     }
@@ -76,24 +79,13 @@ impl KeyAsks {
         }
     }
 
-    /// Nothing is asked under the key any more.
-    pub fn forget_asks(&mut self) {
+    /// Nothing is asked under the key any more; what was.
+    #[must_use]
+    pub fn forget_asks(&mut self) -> Places {
         self.known = false;
-        self.asks.clear();
         self.constrained = None;
         self.partition = PartitionId::DEFAULT;
-    }
-
-    /// Whether anything ever happened under the key that is remembered.
-    pub(super) fn is_used(&self) -> bool {
-        let counts = [self.opportunities, self.missed, self.re_reservations];
-        self.known
-            || self.outstanding
-            || counts != [0; 3]
-            || self.was_reserved
-            || !self.reserved.is_empty()
-            || !self.asks.is_empty()
-            || self.constrained.is_some()
+        std::mem::take(&mut self.places)
     }
 
     /// Counts a look at a node of a partition that found room for a container asked anywhere: one
@@ -116,6 +108,39 @@ impl KeyAsks {
         }
     }
 
+    /// Adds a reservation, which comes after all others.
+    ///
+    /// Where it waits comes with `NodeId.hashCode` of that node.
+    pub fn reserve(
+        &mut self,
+        number: u32,
+        (node, java_hash): (NodeSlot, i32),
+        size: ResourceVector,
+    ) {
+        let reservation = ReservedAt {
+            number,
+            made: self.reservations_made,
+            node,
+            java_hash,
+            size,
+        };
+        self.reservations_made = self.reservations_made.wrapping_add(1);
+        match self.reserved.find(number) {
+            Ok(at) => *self.reserved.entry_mut(at) = reservation,
+            Err(at) => self.reserved.insert(at, reservation),
+        }
+    }
+
+    /// Takes off the reservation with a number on a node; whether there was one.
+    pub fn unreserve(&mut self, number: u32, node: NodeSlot) -> bool {
+        let found = self.reserved.find(number).ok();
+        let found = found.filter(|&at| self.reserved[at].node == node);
+        if let Some(at) = found {
+            self.reserved.remove(at);
+        }
+        found.is_some()
+    }
+
     /// Whether a node with this port may serve the key, as far as its port says.
     #[inline]
     #[must_use]
@@ -123,95 +148,56 @@ impl KeyAsks {
         self.only_port.is_none_or(|only| only == port)
     }
 
-    /// Position of the ask at a place, or where it would be.
-    #[inline(always)]
-    fn find(&self, place: NameId) -> Result<usize, usize> {
-        // Mostly there is one ask, for `*`.
-        match self.asks.as_slice() {
-            [first, ..] if first.place == place => Ok(0),
-            [only] => Err(usize::from(only.place < place)),
-            asks => search(asks, place),
-        }
-    }
-
     /// The ask at a place.
     #[inline(always)]
     #[must_use]
     pub fn at(&self, place: NameId) -> Option<&PlaceAsk> {
-        match self.asks.as_slice() {
-            [first, ..] if first.place == place => Some(first),
-            [_] => None,
-            asks => search(asks, place).ok().map(|at| &asks[at]),
-        }
-    }
-
-    /// The ask at a place, to be written.
-    #[inline]
-    pub fn at_mut(&mut self, place: NameId) -> Option<&mut PlaceAsk> {
-        self.find(place).ok().map(|at| &mut self.asks[at])
+        self.places.at(place)
     }
 
     /// Puts an ask at its place; returns the one that stood there.
     pub fn put(&mut self, ask: PlaceAsk) -> Option<PlaceAsk> {
-        match self.find(ask.place) {
-            Ok(at) => Some(std::mem::replace(&mut self.asks[at], ask)),
+        match self.places.find(ask.place) {
+            Ok(at) => Some(self.places.change(at, |old| std::mem::replace(old, ask))),
             Err(at) => {
-                self.asks.insert(at, ask);
+                self.places.insert(at, ask);
                 None
             }
         }
     }
 
-    /// Puts asks at their places, all at once; of two at one place the later one counts.
-    ///
-    /// Cost: that of sorting the new ones, and one move of all asks of the key.
-    pub fn put_all(&mut self, mut asks: Vec<PlaceAsk>) {
-        if let [only] = asks.as_slice() {
-            self.put(only.clone());
-            return;
+    /// Takes one container off the ask for `*`, which stays even if none is left.
+    pub fn lower_anywhere(&mut self) {
+        if let Ok(at) = self.places.find(NameId::ANY) {
+            self.places.entry_mut(at).count -= 1;
         }
-        asks.sort_by_key(|ask| ask.place);
-        self.asks.extend(asks);
-        // Two sorted runs, which a stable sort merges.
-        self.asks.sort_by_key(|ask| ask.place);
-        self.asks.dedup_by(|later, kept| {
-            let same = later.place == kept.place;
-            if same {
-                std::mem::swap(later, kept);
-            }
-            same
-        });
     }
 
     /// Takes one container off the ask at a place, which ends when none is left. `before`: called with the ask
     /// as it stood. Returns how many are left; 0 where nothing was asked.
     #[inline(always)]
     pub fn take_one(&mut self, place: NameId, before: impl FnOnce(&PlaceAsk)) -> i32 {
-        let Ok(at) = self.find(place) else {
-            return 0;
-        };
-        let ask = &mut self.asks[at];
-        before(ask);
-        ask.count -= 1;
-        let left = ask.count;
-        if left == 0 {
-            self.asks.remove(at);
-        }
-        left
+        self.take(place, 1, before)
     }
 
     /// Takes several containers off the ask for `*`, which ends when none is left; returns how many are. There must be as
     /// many.
     pub fn take_anywhere(&mut self, count: i32) -> i32 {
-        let Ok(at) = self.find(NameId::ANY) else {
+        let enough = |ask: &PlaceAsk| debug_assert!(ask.count >= count, "as many are asked for");
+        self.take(NameId::ANY, count, enough)
+    }
+
+    #[inline(always)]
+    fn take(&mut self, place: NameId, count: i32, before: impl FnOnce(&PlaceAsk)) -> i32 {
+        let Ok(at) = self.places.find(place) else {
             return 0;
         };
-        let ask = &mut self.asks[at];
-        debug_assert!(ask.count >= count, "as many are asked for");
+        let ask = self.places.entry_mut(at);
+        before(ask);
         ask.count -= count;
         let left = ask.count;
         if left == 0 {
-            self.asks.remove(at);
+            self.places.remove(at);
         }
         left
     }
@@ -229,27 +215,6 @@ impl KeyAsks {
     pub fn relaxed(&self, place: NameId) -> bool {
         self.at(place).is_none_or(|ask| ask.relax)
     }
-}
-
-/// Position of the ask at a place among several, or where it would be.
-#[inline(never)]
-fn search(asks: &[PlaceAsk], place: NameId) -> Result<usize, usize> {
-    asks.binary_search_by_key(&place, |ask| ask.place)
-}
-
-/// An ask at one place under a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlaceAsk {
-    /// Host, rack, or [`NameId::ANY`].
-    pub place: NameId,
-    /// Size of one container.
-    pub size: PackedVector,
-    /// Containers outstanding.
-    pub count: i32,
-    /// Whether a less local place will do.
-    pub relax: bool,
-    /// Partition asked for; nothing when none was named.
-    pub partition: Option<PartitionId>,
 }
 
 /// What a scheduling request fixed when its key was first used.
@@ -276,17 +241,4 @@ impl ConstrainedKey {
             && (self.size, &self.tags, &self.constraint)
                 == (other.size, &other.tags, &other.constraint)
     }
-}
-
-/// A reservation under a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReservedAt {
-    /// Number of the container.
-    pub number: u32,
-    /// Where it waits.
-    pub node: NodeSlot,
-    /// `NodeId.hashCode` of that node.
-    pub java_hash: i32,
-    /// Its size.
-    pub size: ResourceVector,
 }

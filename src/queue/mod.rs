@@ -3,44 +3,52 @@
 mod amounts;
 mod app;
 mod app_keys;
+mod blacklist;
 mod configured_amounts;
 mod constraint;
 mod demand;
 mod end_cause;
 mod gang;
 mod key_asks;
-mod key_node;
+mod key_reservations;
 mod master_moves;
 mod mends;
 mod multi_node;
 mod opportunistic;
 mod opportunistic_wait;
 mod per_partition;
+mod places;
 mod priority_refusal;
 mod ranks;
 mod reference;
 mod request;
 mod restarts;
 mod settings;
+mod shared_tree;
 mod tree;
+mod tree_node;
 mod update;
 mod user;
 
 pub use amounts::{Amounts, Excess};
 pub use app::{App, AppPart, AppStage, HeadroomProvider, Submission, refresh_fair_figures};
-pub use app_keys::{AppKeys, AppKeysIter, LeafGroup};
+pub use app_keys::{AppKeys, LeafGroup, OpenKeys};
+pub use blacklist::Blacklist;
 pub use configured_amounts::ConfiguredAmounts;
 pub use constraint::{AttributeOp, Constraint, Namespace, Scope, SingleConstraint, Target};
 pub use demand::{Demand, asks_on, demand_of};
 pub use end_cause::EndCause;
 pub use gang::{Closeness, GangAsk, GangWait};
-pub use key_asks::{ConstrainedKey, KeyAsks, PlaceAsk, ReservedAt};
+pub use key_asks::{ConstrainedKey, KeyAsks};
+pub use key_reservations::{KeyReservations, ReservedAt};
 pub use master_moves::MasterMoves;
 pub use mends::Mends;
 pub use multi_node::{MultiNodeSettings, NodePolicy, NodePolicySettings};
 pub use opportunistic::OpportunisticSettings;
 pub use opportunistic_wait::{OpportunisticNodes, OpportunisticWait, WaitingOpportunistic};
 pub use per_partition::PerPartition;
+
+pub use places::{PlaceAsk, PlaceSum, Places};
 pub use priority_refusal::PriorityRefusal;
 pub use ranks::{ChildClaim, ChildUse, Ranks};
 pub use reference::{Reference, ReferenceRules, UnknownReference};
@@ -56,10 +64,12 @@ pub use settings::{
     QueueKind, QueueSettings, SchedulerSettings, Templates, TreeSettings, UserParallelSettings,
     VectorEntry,
 };
+pub use shared_tree::{SharedTree, SharedTreeIter};
 pub use tree::{
     Bound, CapacityMode, Divisors, Exclusivity, Floor, Leaf, LeafPart, LimitKind, Queue, QueuePart,
     QueueState, SkippableHead, TemplatePart, UserBounds,
 };
+pub use tree_node::{TreeEntry, TreeSum};
 pub use update::{
     ContainerChange, ContainerUpdate, UpdateError, UpdateKind, UpdateRefusal, UpdatedContainer,
 };

@@ -1,14 +1,11 @@
 //! Rows of frozen tables, with those that are freed in parts.
 //!
-//! A row of an application with 100,000 keys shares most of its memory with the versions before and after it. What is
+//! A row of an application with 100,000 keys or places shares most of its memory with the versions before and after it. What is
 //! left of the last version takes milliseconds to free. Whoever publishes keeps a reference to each version of such a
 //! row. So nobody else frees it, and once nobody else reads it, its publisher frees some of it at a time.
 
 use crate::cluster::{Node, Partition};
 use crate::queue::{App, Demand, Queue, User};
-
-/// Keys of an application beyond which its row is large.
-const LARGE: usize = 1024;
 
 /// A row of a table that is published.
 pub trait FrozenRow: Clone {
@@ -32,7 +29,7 @@ impl FrozenRow for Node {}
 
 impl FrozenRow for App {
     fn is_large(&self) -> bool {
-        self.keys.len() > LARGE
+        App::is_large(self)
     }
 
     fn free_some(&mut self, budget: &mut usize) -> bool {

@@ -105,7 +105,7 @@ fn proposal(view: UnsettledView<'_>, (app, key, node): (usize, usize, usize)) ->
         node,
         incarnation: view.nodes()[node].incarnation,
         alternate: None,
-        size: asks.asks.first()?.size.clone(),
+        size: asks.places.first()?.size.clone(),
         locality: Locality::Any,
         requested: Some(Locality::Any),
         exclusivity: Exclusivity::Respect,

@@ -191,7 +191,7 @@ fn figures(state: &State) -> Vec<String> {
             ));
         }
         for key in &app.keys {
-            let row = (key.is_outstanding(), &key.asks);
+            let row = (key.is_outstanding(), &key.places);
             out.push(format!("app {} {:?} {row:?}", app.id, key.key));
         }
     }

@@ -461,7 +461,7 @@ fn a_key_that_is_cancelled_forgets_the_places_named_after_it() {
     engine.ask(APP, &call).unwrap();
     let app = engine.ledger().app(APP).unwrap();
     let mut keys = engine.ledger().state().apps[app].keys.iter();
-    assert!(keys.all(|key| !key.known && key.asks.is_empty()));
+    assert!(keys.all(|key| !key.known && key.places.is_empty()));
 }
 
 #[test]

@@ -193,6 +193,29 @@ fn a_refresh_takes_labels_over_with_everything_else() {
     assert_eq!(partition(), None);
 }
 
+/// A page is made of some looks at 256 rows, and has 1,024 at most.
+#[test]
+fn pages_go_on_behind_a_row() {
+    let engine = engine();
+    let numbers = 1..=600;
+    for number in numbers.clone() {
+        let spec = AppSpec::new(ApplicationId::new(number), "root.dev", "ann");
+        engine.submit(spec).unwrap();
+    }
+    let of_page = |behind: u32, most: usize| {
+        let page = engine.apps_behind(Some(ApplicationId::new(behind)), most);
+        let shown: Vec<_> = page.unwrap().into_iter().map(|view| view.app).collect();
+        shown
+    };
+    let all: Vec<u32> = numbers.collect();
+    assert_eq!(of_page(0, usize::MAX), all);
+    assert_eq!(of_page(10, 300), all[10..310]);
+    assert_eq!(of_page(88, 512), all[88..]);
+    assert_eq!(of_page(0, 256), all[..256]);
+    assert_eq!(of_page(600, 9), [] as [u32; 0]);
+    assert_eq!(of_page(0, 0), [] as [u32; 0]);
+}
+
 #[test]
 fn single_things_are_looked_up_and_events_are_counted() {
     let engine = engine();

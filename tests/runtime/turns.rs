@@ -152,7 +152,7 @@ fn asks_for_many_hosts_under_one_key() {
     assert_eq!(pending(&desk), 5 * 1024);
     let app = desk.ledger().app(LONG).unwrap();
     let keys = &desk.ledger().state().apps[app].keys;
-    assert_eq!((keys.len(), keys[0].asks.len()), (1, 100_000));
+    assert_eq!((keys.len(), keys[0].places.len()), (1, 100_000));
 }
 
 #[test]

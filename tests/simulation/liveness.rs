@@ -184,7 +184,7 @@ fn scene(ledger: &Ledger) -> Vec<String> {
         let (_, waits) = waits.iter().find(|(id, _)| *id == app.id)?;
         let path = &state.queues[app.leaf].settings.path;
         let key = |asks: &KeyAsks| {
-            let places = asks.asks.iter().map(|ask| (ask.size.get(), ask.count));
+            let places = asks.places.iter().map(|ask| (ask.size.get(), ask.count));
             let places: Vec<_> = places.collect();
             let (opportunities, kept) = (asks.opportunities, asks.re_reservations);
             let partition = asks.partition;

@@ -264,7 +264,7 @@ fn before_node(state: &State, app: AppSlot, asks: &KeyAsks, node: &Node) -> Obst
 // As RegularContainerAllocator.tryAllocateOnNode and assignContainersOnNode.
 fn on_node(state: &State, app: AppSlot, asks: &KeyAsks, node: &Node) -> Vec<Obstacle> {
     let row = &state.apps[app];
-    if row.blacklist.contains(&node.host) || row.blacklist.contains(&node.rack) {
+    if row.blacklist.contains(node.host) || row.blacklist.contains(node.rack) {
         return vec![Obstacle::Blacklisted];
     }
     if !asks.takes_port(node.name.port()) {

@@ -61,10 +61,10 @@ impl LeftOut {
         for key in &row.keys {
             self.reservations += key.reserved.len();
             // Opportunities decide where a host or a rack is named beside `*`.
-            let for_places = key.opportunities != 0 && key.asks.len() > 1;
+            let for_places = key.opportunities != 0 && key.places.len() > 1;
             let counts = for_places || key.missed != 0 || key.re_reservations != 0;
             self.counters += usize::from(counts);
-            let increases = key.key.updates.is_some() && !key.asks.is_empty();
+            let increases = key.key.updates.is_some() && !key.places.is_empty();
             self.increases += usize::from(increases);
         }
         let waits = matches!(row.stage, AppStage::Waiting | AppStage::Parked);

@@ -187,7 +187,7 @@ impl<'a> RowReader<'a> {
 
     /// The asks of a key.
     fn asks(&self, key: &KeyAsks, into: &mut Vec<Ask>) {
-        for ask in key.asks.iter().filter(|ask| ask.count > 0) {
+        for ask in key.places.iter().filter(|ask| ask.count > 0) {
             into.push(Ask {
                 priority: key.key.priority,
                 request_id: key.key.request_id,

@@ -20,10 +20,10 @@ use super::updates::UpdateProgress;
 use crate::accounting::{FairChange, mark_moved};
 use crate::commit::containers::store::READ_AHEAD;
 use crate::commit::leaves::Leaves;
-use crate::commit::leaves::demand::{Checked, CheckedAsks, ask_at_places, check_key};
+use crate::commit::leaves::demand::{Checked, CheckedAsks, check_key, relabel_places};
 use crate::commit::ledger::Ledger;
 use crate::commit::registry::Registry;
-use crate::id::{AppSlot, ApplicationId, NameId, QueueSlot};
+use crate::id::{AppSlot, ApplicationId, NameId, PartitionId, QueueSlot, SchedulerKey};
 use crate::queue::{App, AskCall, AskReply, EndCause, PlaceAsk};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -46,6 +46,12 @@ enum AskStep {
     Answered,
 }
 
+/// The key of the last ask for `*`, with its label, until the other places of the key have that.
+type Relabels = Option<(SchedulerKey, Option<PartitionId>)>;
+
+/// Of what is left of a part, the share that is freed of forgotten asks.
+const FREED: usize = 4;
+
 /// How far a call is carried out.
 #[derive(Debug, Default)]
 pub struct AskProgress {
@@ -65,6 +71,7 @@ pub struct AskProgress {
     /// Whether an ask for `*` was taken over, or else a request changed its number.
     changed: bool,
     requests_changed: bool,
+    relabels: Relabels,
 }
 
 impl AskProgress {
@@ -85,7 +92,7 @@ impl AskProgress {
         self.checked.clear();
         self.requests.clear();
         self.updates = (!call.updates.is_empty()).then(Box::default);
-        (self.changed, self.requests_changed) = (false, false);
+        (self.changed, self.requests_changed, self.relabels) = (false, false, None);
     }
 
     fn go_to(&mut self, step: AskStep) {
@@ -141,27 +148,29 @@ impl AskProgress {
         app: AppSlot,
         budget: &mut usize,
     ) -> Result<(), AskError> {
+        if !go_on_relabelling(&mut self.relabels, &mut state.apps[app], budget) {
+            return Ok(());
+        }
         let all = self.order.positions.len();
-        let mut range = take(&mut self.done, all, budget);
-        let asks = &self.checked;
-        let at = |at: usize| &asks[self.order.positions[at] as usize];
+        let (asks, positions) = (&self.checked, &self.order.positions);
         let mut places: Vec<PlaceAsk> = Vec::new();
-        while let Some(position) = range.next() {
-            let Checked { key, ask } = at(position).clone();
-            if let Err(error) = check_key(state, app, key) {
-                let row = &mut state.apps[app];
-                asks.iter().for_each(|ask| row.remove_unused(ask.key));
-                return Err(error);
-            }
+        while self.done < all && *budget > 0 {
+            let Checked { key, ask } = asks[positions[self.done] as usize].clone();
+            check_key(state, app, key)?;
+            (self.done, *budget) = (self.done + 1, *budget - 1);
             if ask.place == NameId::ANY {
-                self.changed = true;
+                (self.changed, self.relabels) = (true, Some((key, ask.partition)));
                 leaves.ask_anywhere(state, app, key, ask);
+                if !go_on_relabelling(&mut self.relabels, &mut state.apps[app], budget) {
+                    return Ok(());
+                }
                 continue;
             }
             places.push(ask);
-            let next = range.clone().next().map(at);
+            let next = positions.get(self.done).filter(|_| *budget > 0);
+            let next = next.map(|&at| &asks[at as usize]);
             if next.is_none_or(|next| next.key != key || next.ask.place == NameId::ANY) {
-                ask_at_places(state, app, key, std::mem::take(&mut places));
+                state.apps[app].put_places(key, std::mem::take(&mut places));
             }
         }
         if self.done == all {
@@ -171,8 +180,6 @@ impl AskProgress {
     }
 
     /// Follows the lists of places not to use.
-    ///
-    /// Cost: that of the new names, and one move of the list for each step.
     fn update_blacklist(
         &mut self,
         registry: &mut Registry,
@@ -182,25 +189,26 @@ impl AskProgress {
     ) {
         let (added, removed) = (&call.blacklist_add, &call.blacklist_remove);
         let all = added.len() + removed.len();
-        let (mut more, mut fewer) = (Vec::new(), Vec::new());
         for at in take(&mut self.done, all, budget) {
             match at.checked_sub(added.len()) {
-                None => more.push(registry.intern(&added[at])),
-                Some(at) => fewer.push(registry.intern(&removed[at])),
+                None => row.blacklist.add(registry.intern(&added[at])),
+                Some(at) => row.blacklist.take(registry.intern(&removed[at])),
             }
-        }
-        if !more.is_empty() || !fewer.is_empty() {
-            let blacklist = &mut row.blacklist;
-            blacklist.extend(more);
-            blacklist.sort();
-            blacklist.dedup();
-            fewer.sort_unstable();
-            blacklist.retain(|name| fewer.binary_search(name).is_err());
         }
         if self.done == all {
             self.go_to(AskStep::Opportunistic);
         }
     }
+}
+
+/// Goes on with the labels of the places of a key; whether all have them.
+fn go_on_relabelling(relabels: &mut Relabels, row: &mut App, budget: &mut usize) -> bool {
+    let all = |(key, label)| relabel_places(row, key, label, budget);
+    let is_done = relabels.is_none_or(all);
+    if is_done {
+        *relabels = None;
+    }
+    is_done
 }
 
 impl Ledger {
@@ -241,6 +249,8 @@ impl Ledger {
         if !self.go_on_with(app, call, progress, reply, budget)? {
             return Ok(false);
         }
+        // It takes no items: others of the same part go on.
+        self.leaves.free_some(&mut (*budget / FREED));
         if progress.changed {
             mark_moved(&mut self.state, app, FairChange::Demand);
         }
@@ -402,16 +412,7 @@ impl Ledger {
             return Ok(());
         }
         for at in take(&mut progress.done, requests.len(), budget) {
-            match self.update_constrained(app, &requests[at]) {
-                Ok(changed) => progress.requests_changed |= changed,
-                Err(error) => {
-                    let row = &mut self.state.apps[app];
-                    requests
-                        .iter()
-                        .for_each(|request| row.remove_unused(request.0));
-                    return Err(error);
-                }
-            }
+            progress.requests_changed |= self.update_constrained(app, &requests[at])?;
         }
         if progress.done == requests.len() {
             progress.changed = progress.requests_changed;

@@ -14,11 +14,10 @@ use super::lifecycle::AppError;
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::event::Event;
-use crate::commit::leaves::attempts::drop_asks;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::id::{AppSlot, ApplicationId};
-use crate::queue::{AppStage, Demand, EndCause, refresh_fair_figures};
+use crate::queue::{AppStage, Blacklist, Demand, EndCause, refresh_fair_figures};
 use crate::resource::PackedVector;
 
 impl Ledger {
@@ -41,7 +40,7 @@ impl Ledger {
         }
         let (id, attempt, leaf) = (row.id, row.attempt, row.leaf);
         self.end_containers_at_end(app);
-        drop_asks(&mut self.state, app);
+        self.leaves.drop_asks(&mut self.state, app);
         let users = self.state.queues[leaf].as_leaf_mut();
         users.between.push(app);
         self.leaves.remove_attempt(&mut self.state, app, false);
@@ -150,7 +149,7 @@ impl Ledger {
             // The master did not start, so that the list is not the application's.
             Some(own) => own,
             None if keeps => std::mem::take(&mut row.blacklist),
-            None => Vec::new(),
+            None => Blacklist::default(),
         };
         self.state.demands[app] = Demand::default();
         self.clock.follow_generation(app, before);

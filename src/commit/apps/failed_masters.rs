@@ -6,7 +6,8 @@
 //! Tests: `tests/commit/failed_masters.rs`.
 // As SimpleBlacklistManager, and AppSchedulingInfo with a list of the system beside that of the application.
 
-use crate::id::{AppSlot, ApplicationId, Map, NameId, NodeSlot, PartitionId};
+use crate::id::{AppSlot, ApplicationId, Map, NodeSlot, PartitionId};
+use crate::queue::Blacklist;
 use crate::resource::share;
 use crate::snapshot::State;
 
@@ -14,9 +15,9 @@ use crate::snapshot::State;
 #[derive(Clone, Debug, Default)]
 pub(in crate::commit) struct FailedMasters {
     /// Hosts by application, ascending.
-    hosts: Map<ApplicationId, Vec<NameId>>,
+    hosts: Map<ApplicationId, Blacklist>,
     /// Places that applications do not use, from the start of an attempt to that of its master.
-    own: Map<AppSlot, Vec<NameId>>,
+    own: Map<AppSlot, Blacklist>,
 }
 
 impl FailedMasters {
@@ -26,7 +27,7 @@ impl FailedMasters {
     }
 
     /// Takes the list of an application that was kept aside; nothing where the list in its row is its own.
-    pub(in crate::commit) fn take_own(&mut self, app: AppSlot) -> Option<Vec<NameId>> {
+    pub(in crate::commit) fn take_own(&mut self, app: AppSlot) -> Option<Blacklist> {
         self.own.remove(&app)
     }
 
@@ -41,9 +42,7 @@ impl FailedMasters {
         if enabled && may_blame_node(exit_status) {
             let host = state.nodes[node].host;
             let hosts = self.hosts.entry(state.apps[app].id).or_default();
-            if let Err(at) = hosts.binary_search(&host) {
-                hosts.insert(at, host);
-            }
+            hosts.add(host);
         }
     }
 
@@ -58,7 +57,7 @@ impl FailedMasters {
         let row = &state.apps[app];
         let nodes = nodes_for_masters(state, row.master_partition);
         let hosts = self.hosts.get(&row.id);
-        let few = |hosts: &&Vec<NameId>| share::is_below_part(hosts.len(), nodes, threshold);
+        let few = |hosts: &&Blacklist| share::is_below_part(hosts.len(), nodes, threshold);
         let hosts = hosts.filter(few).cloned().unwrap_or_default();
         let own = std::mem::replace(&mut state.apps[app].blacklist, hosts);
         self.own.insert(app, own);

@@ -11,7 +11,6 @@ use smallvec::SmallVec;
 use super::ask_error::AskError;
 use super::checks::Master;
 use crate::accounting::creator_of;
-use crate::commit::leaves::attempts::drop_asks;
 use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::registry::Registry;
@@ -19,8 +18,8 @@ use crate::commit::tree::build;
 use crate::commit::tree::build::app_left;
 use crate::id::{AppSlot, ApplicationId, PartitionId, QueuePath, QueueSlot};
 use crate::queue::{
-    App, AppKeys, AppSpec, AppStage, Demand, EndCause, MasterMoves, PerPartition, PriorityRefusal,
-    Submission,
+    App, AppKeys, AppSpec, AppStage, Blacklist, Demand, EndCause, MasterMoves, PerPartition,
+    PriorityRefusal, Submission,
 };
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
@@ -304,10 +303,11 @@ impl Ledger {
             keys: AppKeys::default(),
             first_open: 0,
             requested: SmallVec::new(),
-            blacklist: Vec::new(),
+            blacklist: Blacklist::default(),
             provider: None,
             fair_used: 0,
             fair_demand: 0,
+            many_places: false,
             asking: false,
             next_container: 1,
         };
@@ -354,7 +354,7 @@ impl Ledger {
         let row = &mut self.state.apps[app];
         let stage = std::mem::replace(&mut row.stage, AppStage::Done);
         let (id, attempt, leaf) = (row.id, row.attempt, row.leaf);
-        drop_asks(&mut self.state, app);
+        self.leaves.drop_asks(&mut self.state, app);
         self.leaves.count_keeping(&mut self.state, app, -1);
         if stage == AppStage::Between {
             self.leaves.leave_between(&mut self.state, app);

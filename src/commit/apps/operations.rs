@@ -60,9 +60,10 @@ impl Ledger {
         self.end_part(app, budget, |_, _| true)
     }
 
-    /// Withdraws asks, then ends those containers that `ends` names. Until they have ended it asks for nothing.
+    /// Withdraws asks, then ends those containers that `ends` names but for the last ones, then reservations but for the last
+    /// ones. Until they have ended it asks for nothing.
     ///
-    /// Cost: that of so many items, and a look at each container.
+    /// Cost: that of so many items, and a look at each key and container.
     pub(super) fn end_part(
         &mut self,
         app: AppSlot,
@@ -77,13 +78,35 @@ impl Ledger {
         let live = self.containers.live_of(app).filter(ends);
         let live: Vec<_> = live.take(budget.saturating_add(1)).collect();
         if live.len() <= *budget {
-            return true;
+            return self.end_reservations(app, live.len(), budget);
         }
         self.leaves.withdraw_last_asks(&mut self.state, app, budget);
         for &slot in &live[..std::mem::take(budget)] {
             // What ends asks for nothing again.
             self.containers.get_mut(slot).give_back = GiveBack::Nothing;
             self.end_container(slot, EndCause::ApplicationEnded);
+        }
+        false
+    }
+
+    /// Withdraws asks, then ends reservations, as many as the budget has. Returns whether it has enough for all of them and
+    /// for `live` containers, which stay then.
+    fn end_reservations(&mut self, app: AppSlot, live: usize, budget: &mut usize) -> bool {
+        let keys = self.state.apps[app].keys.iter();
+        let held = keys.flat_map(|asks| asks.reserved.iter().map(|held| (asks.key, *held)));
+        let held: Vec<_> = held.take(budget.saturating_add(1)).collect();
+        if held.len() <= *budget - live {
+            return true;
+        }
+        if self.state.apps[app].has_open_key() {
+            let all = &mut usize::MAX.clone();
+            self.leaves.withdraw_last_asks(&mut self.state, app, all);
+        }
+        for (key, held) in held.into_iter().take(std::mem::take(budget)) {
+            for slot in self.containers.reservations_among(&[held]) {
+                self.end_container(slot, EndCause::ApplicationEnded);
+            }
+            self.state.apps[app].forget_key(key);
         }
         false
     }
@@ -167,10 +190,14 @@ impl Ledger {
         }
     }
 
-    /// Live containers of an application, and keys that it ever asked under.
+    /// Live containers of an application, keys that it ever asked under, and reservations.
+    ///
+    /// Cost: a look at each.
     pub fn size_of(&self, id: ApplicationId) -> usize {
         self.app(id).map_or(0, |app| {
-            self.containers.live_of(app).count() + self.state.apps[app].keys.len()
+            let of_keys = self.state.apps[app].keys.iter();
+            let of_keys: usize = of_keys.map(|asks| 1 + asks.reserved.len()).sum();
+            self.containers.live_of(app).count() + of_keys
         })
     }
 

@@ -67,12 +67,7 @@ impl Containers {
         let (partition, java_hash) = (row.partition, row.java_hash);
         let asks = state.apps[app].key_mut(key);
         asks.re_reservations = 0;
-        asks.reserved.push(ReservedAt {
-            number: id.number,
-            node,
-            java_hash,
-            size,
-        });
+        asks.reserve(id.number, (node, java_hash), size);
         asks.was_reserved = true;
         state.apps[app].part_mut(partition).reserved += size;
         state.nodes[node].reserved = Some(Reservation {
@@ -132,14 +127,9 @@ impl Containers {
         let (node, size) = (container.node, container.size.get());
         let partition = state.nodes[node].partition;
         let asks = state.apps[app].key_mut(key);
-        let Some(at) = asks
-            .reserved
-            .iter()
-            .position(|held| held.node == node && held.number == id.number)
-        else {
+        if !asks.unreserve(id.number, node) {
             return false;
-        };
-        asks.reserved.remove(at);
+        }
         asks.re_reservations = 0;
         state.apps[app].part_mut(partition).reserved -= size;
         state.nodes[node].reserved = None;
@@ -192,12 +182,6 @@ fn move_at_key(state: &mut State, container: &Container, from: NodeSlot) {
     let (number, node, size) = (container.id.number, container.node, container.size.get());
     let java_hash = state.nodes[node].java_hash;
     let asks = state.apps[container.app].key_mut(container.key);
-    asks.reserved
-        .retain(|held| (held.node, held.number) != (from, number));
-    asks.reserved.push(ReservedAt {
-        number,
-        node,
-        java_hash,
-        size,
-    });
+    asks.unreserve(number, from);
+    asks.reserve(number, (node, java_hash), size);
 }

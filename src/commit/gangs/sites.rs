@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use super::waiting::WaitingGang;
 use crate::cluster::{Node, NodeState};
 use crate::id::{NameId, NodeSlot};
-use crate::queue::Closeness;
+use crate::queue::{Blacklist, Closeness};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -46,7 +46,7 @@ pub(super) struct GangSites {
     /// The state that they are of, but for nodes that were written since.
     epoch: Option<u64>,
     held: Vec<NodeSlot>,
-    blacklist: Vec<NameId>,
+    blacklist: Blacklist,
     /// Of the nodes that were written while gangs are served, those that it has looked at.
     seen: usize,
     /// By the slot of the node.
@@ -199,7 +199,7 @@ impl GangSites {
         let row = &state.nodes[node];
         let own = || self.held.binary_search(&node).is_ok();
         let open = row.takes_containers() || (row.state == NodeState::Held && own());
-        let excluded = self.blacklist.contains(&row.host) || self.blacklist.contains(&row.rack);
+        let excluded = self.blacklist.contains(row.host) || self.blacklist.contains(row.rack);
         let foreign = row.partition != gang.partition;
         if !open || foreign || excluded || row.reserved.is_some() {
             return None;

@@ -167,17 +167,17 @@ impl Leaves {
     ) -> bool {
         self.skipped.stop(state, app);
         let keys = &state.apps[app].keys;
-        let goes = |&at: &usize| keys[at].reserved.is_empty() || !keys[at].asks.is_empty();
+        let goes = |&at: &usize| keys[at].reserved.is_empty() || !keys[at].places.is_empty();
         let last = (0..keys.len()).rev().filter(goes).take_while(|&at| {
             let goes = *budget > 0;
-            *budget = budget.saturating_sub(1 + keys[at].asks.len());
+            *budget = budget.saturating_sub(1 + keys[at].places.len());
             goes
         });
         let last: Vec<_> = last.map(|at| &keys[at]).collect();
         let sums = KeySums::of(last.iter().copied());
         let gone: Vec<_> = last.iter().map(|asks| asks.key).collect();
         for &key in &gone {
-            state.apps[app].withdraw(key);
+            self.forgotten.add_places(state.apps[app].withdraw(key));
         }
         for (partition, size) in sums.pending() {
             self.add_pending(state, app, partition, -size);
@@ -186,20 +186,22 @@ impl Leaves {
         mark_moved(state, app, FairChange::Demand);
         !gone.is_empty()
     }
-}
 
-/// Forgets everything that an application asked for.
-pub(in crate::commit) fn drop_asks(state: &mut State, app: AppSlot) {
-    let leaf = state.apps[app].leaf;
-    let sums = KeySums::of(&state.apps[app].take_keys());
-    for (partition, size) in sums.pending() {
-        add_queue_pending(state, leaf, partition, -size);
+    /// Forgets everything that an application asked for.
+    pub(in crate::commit) fn drop_asks(&mut self, state: &mut State, app: AppSlot) {
+        let row = &mut state.apps[app];
+        let (leaf, keys) = (row.leaf, row.take_keys());
+        let sums = KeySums::of(&keys);
+        self.forgotten.add_keys(keys);
+        for (partition, size) in sums.pending() {
+            add_queue_pending(state, leaf, partition, -size);
+        }
+        for part in state.apps[app].parts.iter_mut() {
+            part.pending = PackedVector::default();
+        }
+        let leaf = state.queues[leaf].as_leaf_mut();
+        leaf.dirty.retain(|&other| other != app);
     }
-    for part in state.apps[app].parts.iter_mut() {
-        part.pending = PackedVector::default();
-    }
-    let leaf = state.queues[leaf].as_leaf_mut();
-    leaf.dirty.retain(|&other| other != app);
 }
 
 /// A leaf counts an application no more that it does not list as parked, whatever its mark says.

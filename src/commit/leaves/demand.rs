@@ -80,9 +80,13 @@ impl Leaves {
         }
         let anywhere = |ask: &PlaceAsk| ask.place == NameId::ANY;
         let (any, places): (Vec<_>, Vec<_>) = asks.into_iter().partition(anywhere);
-        ask_at_places(state, app, key, places);
+        if !places.is_empty() {
+            state.apps[app].put_places(key, places);
+        }
         for ask in any {
+            let label = ask.partition;
             self.ask_anywhere(state, app, key, ask);
+            relabel_places(&mut state.apps[app], key, label, &mut usize::MAX.clone());
         }
     }
 
@@ -102,7 +106,7 @@ impl Leaves {
         };
         let (partition, size) = (any.partition, any.size.get());
         let left = asks.take_one(NameId::ANY, |_| {});
-        asks.known = !asks.asks.is_empty();
+        asks.known = !asks.places.is_empty();
         if left <= 0 {
             row.close_key(at);
             self.stop_asking_without_keys(state, app);
@@ -110,7 +114,7 @@ impl Leaves {
         self.add_pending(state, app, partition.unwrap_or(PartitionId::DEFAULT), -size);
     }
 
-    /// Takes over the ask for `*` under a key.
+    /// Takes over the ask for `*` under a key. What it does to the labels of other places comes after it.
     pub(in crate::commit) fn ask_anywhere(
         &mut self,
         state: &mut State,
@@ -122,11 +126,6 @@ impl Leaves {
         let at = row.add_key(key);
         let asks = &mut row.keys[at];
         asks.know();
-        if asks.at(NameId::ANY).map(|any| any.partition) != Some(new.partition) {
-            for other in asks.asks.iter_mut().filter(|ask| ask.place != NameId::ANY) {
-                other.partition = new.partition;
-            }
-        }
         let old = asks.put(new.clone());
         let partition = new.partition.unwrap_or(PartitionId::DEFAULT);
         asks.partition = partition;
@@ -146,7 +145,10 @@ impl Leaves {
         let before = old.as_ref().map_or(0, |old| old.count);
         if new.count <= 0 {
             if before >= 0 {
-                forget_asks(&mut state.apps[app], at);
+                let row = &mut state.apps[app];
+                row.close_key(at);
+                // Its asks for hosts and racks go too.
+                self.forgotten.add_places(row.keys[at].forget_asks());
             }
             self.stop_asking_without_keys(state, app);
         } else if before <= 0 {
@@ -194,25 +196,21 @@ pub(in crate::commit) fn check_key(
     Ok(())
 }
 
-/// Takes over asks for hosts and racks under a key. What the ask for `*` does to the key comes after them.
-pub(in crate::commit) fn ask_at_places(
-    state: &mut State,
-    app: AppSlot,
+/// Hosts and racks follow the label of the ask for `*`, as many as the budget has that have another one; whether all do.
+/// `label`: that of the ask, should it be gone meanwhile.
+// As LocalityAppPlacementAllocator.updateNodeLabels.
+pub(in crate::commit) fn relabel_places(
+    row: &mut App,
     key: SchedulerKey,
-    mut places: Vec<PlaceAsk>,
-) {
-    if places.is_empty() {
-        return;
-    }
-    let asks = state.apps[app].key_mut(key);
-    asks.know();
-    // Hosts and racks share the label of the ask for anywhere.
-    if let Some(label) = asks.at(NameId::ANY).map(|any| any.partition) {
-        for place in &mut places {
-            place.partition = label;
-        }
-    }
-    asks.put_all(places);
+    label: Option<PartitionId>,
+    budget: &mut usize,
+) -> bool {
+    let Ok(at) = row.keys.find(key) else {
+        return true;
+    };
+    let any = row.keys[at].at(NameId::ANY);
+    let label = any.map_or(label, |any| any.partition);
+    row.keys[at].places.relabel(label, budget)
 }
 
 fn note_requested(state: &mut State, app: AppSlot, partition: PartitionId) {
@@ -220,10 +218,4 @@ fn note_requested(state: &mut State, app: AppSlot, partition: PartitionId) {
     if let Err(at) = requested.binary_search(&partition) {
         requested.insert(at, partition);
     }
-}
-
-/// The key at a position has nothing outstanding any more; its asks for hosts and racks go too.
-fn forget_asks(row: &mut App, at: usize) {
-    row.close_key(at);
-    row.keys[at].forget_asks();
 }

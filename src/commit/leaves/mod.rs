@@ -16,6 +16,7 @@ pub(super) mod activation;
 mod admission;
 pub(super) mod attempts;
 pub(super) mod demand;
+mod forgotten;
 mod headroom;
 pub(super) mod key_sums;
 pub(super) mod moved_use;
@@ -32,6 +33,7 @@ mod waiting_classes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use self::forgotten::ForgottenAsks;
 use self::names::UserNames;
 use self::removed::RemovedUsers;
 use self::waiting_classes::WaitingClasses;
@@ -49,6 +51,7 @@ pub(super) struct Leaves {
     moving: Option<(AppSlot, QueueSlot)>,
     /// Running applications of each user, against the limit of parallel ones.
     running_of: BTreeMap<Arc<str>, i32>,
+    forgotten: ForgottenAsks,
 }
 
 impl Leaves {
@@ -62,6 +65,16 @@ impl Leaves {
     #[inline(always)]
     pub(super) fn skipped_mut(&mut self) -> &mut SkippedApps {
         &mut self.skipped
+    }
+
+    /// Frees some memory of asks that are forgotten.
+    pub(super) fn free_in_turn(&mut self) {
+        self.forgotten.free_in_turn();
+    }
+
+    /// The same for about as many entries as the budget has.
+    pub(super) fn free_some(&mut self, budget: &mut usize) {
+        self.forgotten.free_some(budget);
     }
 
     /// An application enters its new leaf from now on, and comes from another one; or it is there.

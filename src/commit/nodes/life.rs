@@ -14,6 +14,9 @@ use crate::resource::ResourceVector;
 /// Items that the end of one container counts as: it takes some 2 us where nothing of it is in a cache.
 const END: usize = 4;
 
+/// The removal itself may end one container where a part ends so many.
+const FEW: usize = 8;
+
 impl Ledger {
     /// A node takes no new containers; at later heartbeats its total follows what is left.
     ///
@@ -26,20 +29,18 @@ impl Ledger {
         Ok(())
     }
 
-    /// Ends containers of a node that is about to be removed, a quarter as many as the budget has; whether no more than
-    /// that were left, which stay. Until it is removed the node takes no new ones.
+    /// Ends containers of a node that is about to be removed, a quarter as many as the budget has. Returns whether there were
+    /// only a few, which stay. Until it is removed the node takes no new ones.
     pub fn end_containers_on(&mut self, name: &NodeName, budget: &mut usize) -> bool {
         let Ok(slot) = registered(&self.registry, name) else {
             return true;
         };
         let placed = self.containers.placed_on(slot);
-        let Some((part, _)) = placed
-            .split_at_checked(*budget / END)
-            .filter(|(_, rest)| !rest.is_empty())
-        else {
+        let (part, few) = (*budget / END, *budget / END / FEW);
+        let Some(more @ 1..) = placed.len().checked_sub(few) else {
             return true;
         };
-        let part = self.containers.by_id(part);
+        let part = self.containers.by_id(&placed[..part.min(more)]);
         *budget = 0;
         self.state.nodes[slot].state = NodeState::Decommissioning;
         for container in part {

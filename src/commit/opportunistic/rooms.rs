@@ -106,7 +106,7 @@ impl<'a> NodeRooms<'a> {
         let (Some(settings), Some(queue)) = (self.opportunistic.settings, self.queue(node)) else {
             return NodeFit::Closed;
         };
-        let excluded = app.blacklist.contains(&row.host) || app.blacklist.contains(&row.rack);
+        let excluded = app.blacklist.contains(row.host) || app.blacklist.contains(row.rack);
         let open = row.takes_containers() && row.partition == ask.partition;
         if excluded {
             NodeFit::Excluded

@@ -197,9 +197,11 @@ impl<T: LedgerOwner> Unsettled<T> {
         self.owner.ledger_mut().renew_bounds_on(budget)
     }
 
-    /// As [`crate::snapshot::State::free_large`].
+    /// As [`crate::snapshot::State::free_large`], and frees some of what is forgotten.
     pub fn free_large(&mut self) {
-        self.owner.ledger_mut().state.free_large();
+        let ledger = self.owner.ledger_mut();
+        ledger.state.free_large();
+        ledger.leaves.free_in_turn();
     }
 
     /// As [`crate::snapshot::State::copy_ahead`].

@@ -126,7 +126,7 @@ impl KeyGroup {
             nodes: 0,
             partition: Some(partition),
             // As may_use: a single ask waits for no locality.
-            is_read: asks.is_none_or(|asks| asks.asks.len() > 1),
+            is_read: asks.is_none_or(|asks| asks.places.len() > 1),
             counted: 0,
             round: 0,
             quiet: 0,

@@ -72,7 +72,7 @@ impl Digest {
             }
             for asks in &app.keys {
                 (asks.key.priority, asks.key.request_id, asks.known).hash(hash);
-                for ask in &asks.asks {
+                for ask in &asks.places {
                     (ask.place, ask.count, ask.size.get(), ask.partition).hash(hash);
                 }
                 asks.reserved.len().hash(hash);

@@ -165,7 +165,7 @@ fn requests(ledger: &Ledger, slot: AppSlot) -> Vec<Object> {
                 .with("nodeLabelExpression", &*state.partitions[partition].name)
                 .with("executionTypeRequest", execution)
         };
-        let open = asks.asks.iter().filter(|ask| ask.count > 0);
+        let open = asks.places.iter().filter(|ask| ask.count > 0);
         all.extend(open.map(one));
     }
     all
