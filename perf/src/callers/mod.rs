@@ -12,6 +12,7 @@
 
 mod hold;
 mod of_apps;
+mod of_asks;
 mod of_containers;
 mod of_life;
 mod of_nodes;
@@ -93,7 +94,7 @@ struct Line {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let sizes = Sizes::of(args.small, args.mode.with_threads(1));
     let named = |scene: &&Scene| scene.call.contains(&args.scene);
-    let scenes: Vec<&Scene> = scenes().filter(named).collect();
+    let scenes: Vec<&Scene> = scenes(args.mode).filter(named).collect();
     ensure!(
         !scenes.is_empty(),
         "no scene has `{}` in its name",
@@ -195,10 +196,16 @@ const QUIET: &[Scene] = &[
     },
 ];
 
-/// All scenes, the quiet ones first.
-fn scenes() -> impl Iterator<Item = &'static Scene> {
+/// All scenes of a mode, the quiet ones first.
+fn scenes(mode: ModeName) -> impl Iterator<Item = &'static Scene> {
+    let by_heartbeats = match mode {
+        ModeName::Heartbeat => of_asks::OF_HEARTBEATS,
+        ModeName::Asynchronous | ModeName::Global => &[],
+    };
     let all = [
         QUIET,
+        of_asks::SCENES,
+        by_heartbeats,
         of_containers::SCENES,
         of_apps::SCENES,
         of_life::SCENES,
@@ -244,7 +251,7 @@ mod tests {
 
     #[test]
     fn every_call_that_the_committer_carries_out_has_a_scene() {
-        let names = scenes().flat_map(|scene| scene.call.split(", "));
+        let names = scenes(ModeName::Heartbeat).flat_map(|scene| scene.call.split(", "));
         let names: Vec<_> = names
             .map(|name| name.split(':').next().unwrap_or(name))
             .collect();
@@ -263,7 +270,7 @@ mod tests {
     fn every_scene_makes_its_call_beside_fetches() {
         for mode in [ModeName::Heartbeat, ModeName::Global] {
             let sizes = Sizes::of(true, mode.with_threads(1));
-            for scene in scenes() {
+            for scene in scenes(mode) {
                 let mut holds = Holds::new(5_000, 0);
                 (scene.make)(&sizes, &mut holds)
                     .unwrap_or_else(|error| panic!("{}, {mode:?}: {error}", scene.call));
@@ -274,7 +281,9 @@ mod tests {
 
     #[test]
     fn scenes_have_names_of_their_own() {
-        let mut names: Vec<_> = scenes().map(|scene| scene.call).collect();
+        let mut names: Vec<_> = scenes(ModeName::Heartbeat)
+            .map(|scene| scene.call)
+            .collect();
         let all = names.len();
         names.sort_unstable();
         names.dedup();

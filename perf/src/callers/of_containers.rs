@@ -14,11 +14,6 @@ pub(super) const SCENES: &[Scene] = &[
         make: request_ids,
     },
     Scene {
-        call: "ask: places",
-        size: |sizes| format!("{} hosts of one key", sizes.nodes),
-        make: places,
-    },
-    Scene {
         call: "ask: fetched",
         size: |sizes| format!("{} containers", sizes.items),
         make: fetching,
@@ -62,30 +57,6 @@ fn request_ids(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
             }
             engine.finish_app(app(0))?;
             engine.take_events();
-        }
-        Ok(())
-    })
-}
-
-fn places(sizes: &Sizes, holds: &mut Holds) -> Result<()> {
-    let engine = site::with_nodes(sizes, 0, 1)?;
-    submit(&engine, 0)?;
-    let call = |count: i32| {
-        let on = |place: String| Ask {
-            place,
-            ..Ask::anywhere(container(), count)
-        };
-        let hosts = (0..sizes.nodes).map(|number| format!("n{number}"));
-        let racks = (0..sizes.nodes.div_ceil(40)).map(|number| format!("/rack-{number}"));
-        let all = hosts.chain(racks).chain(["*".to_owned()]);
-        AskCall::asking(all.map(on).collect())
-    };
-    let mut count = 0;
-    holds.beside_fetches(&engine, |calls| {
-        while calls.go_on() {
-            count = 1 - count;
-            let call = call(count);
-            calls.make(|| engine.ask(app(0), call))?;
         }
         Ok(())
     })
