@@ -336,7 +336,7 @@ impl App {
             ask.partition = label.unwrap_or(ask.partition);
             asks.put(ask);
         }
-        // About as many under each key.
+        // An estimate: no other key has more.
         let many = asks.places.len();
         self.many_places |= many * self.keys.len() > LARGE;
     }
