@@ -7,7 +7,7 @@ use super::view::{
 use crate::commit::{Ledger, NodeQueueFigures};
 use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, QueueSlot};
 use crate::policy::last_user_limit;
-use crate::queue::{App, AppStage, Queue, QueueKind, QueuePart, QueueState, User};
+use crate::queue::{App, AppStage, LeafPart, Queue, QueueKind, QueuePart, QueueState, User};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -164,7 +164,7 @@ impl Viewer<'_> {
         let weighted =
             part.weight.to_bits() != (-1.0f32).to_bits() || part.normalized_weight.to_bits() != 0;
         let leaf = queue.leaf.as_ref().map(|leaf| &leaf.parts[partition]);
-        let masters = leaf.and_then(|leaf| leaf.master_limit).unwrap_or_default();
+        let masters = leaf.and_then(LeafPart::master_limit).unwrap_or_default();
         let of_user = leaf
             .map(|leaf| leaf.user_master_limit.get())
             .unwrap_or_default();

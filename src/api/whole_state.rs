@@ -16,12 +16,12 @@ use crate::runtime::{CallError, Threaded};
 use crate::snapshot::Snapshot;
 
 /// Numbers that are copied between two commands of others.
-const PART: usize = 4096;
+const PART: usize = 1024;
 
 impl Threaded {
     /// The whole state at one moment, as the committer sees it.
     ///
-    /// Cost: on the caller's thread, proportional to everything there is. Others wait for few thousand numbers of
+    /// Cost: on the caller's thread, proportional to everything there is. Others wait for about a thousand numbers of
     /// containers and rows at a time, and once for a look at each application, and at each node where opportunistic
     /// containers are enabled. Figures of their queues are copied.
     ///

@@ -81,25 +81,39 @@ pub fn map_attributes(
     if mapped.is_empty() {
         return Ok(());
     }
-    let mut changed = present.clone();
-    match mapping {
-        AttributeMapping::Add => {}
-        AttributeMapping::Remove => {
-            let names: BTreeSet<&str> = mapped.iter().map(|(name, _)| name.as_str()).collect();
-            present.retain(|(name, _)| !names.contains(name.as_str()));
-            return Ok(());
-        }
-        AttributeMapping::Replace { prefix } => {
-            changed.retain(|(name, _)| !prefix.is_empty() && prefix_of(name) != prefix);
-        }
+    if *mapping == AttributeMapping::Remove {
+        let names: BTreeSet<&str> = mapped.iter().map(|(name, _)| name.as_str()).collect();
+        present.retain(|(name, _)| !names.contains(name.as_str()));
+        return Ok(());
     }
-    let mut names: BTreeSet<String> = changed.iter().map(|(name, _)| name.clone()).collect();
-    let new = |(name, _): &(String, String)| names.insert(name.clone());
-    changed.extend(mapped.into_iter().filter(new));
-    if changed.len() > MOST {
-        return Err(AttributeError::TooMany(changed.len()));
+    add_to(present, mapped, |(name, _)| match mapping {
+        AttributeMapping::Replace { prefix } => !prefix.is_empty() && prefix_of(name) != prefix,
+        AttributeMapping::Add | AttributeMapping::Remove => true,
+    })
+}
+
+/// Adds those attributes whose names are not among the ones that stay, of which the others go.
+fn add_to(
+    present: &mut Attributes,
+    mapped: Attributes,
+    stays: impl Fn(&(String, String)) -> bool,
+) -> Result<(), AttributeError> {
+    let kept = present.iter().filter(|attribute| stays(attribute));
+    let mut names: BTreeSet<&str> = kept.map(|(name, _)| name.as_str()).collect();
+    let are_new: Vec<bool> = mapped
+        .iter()
+        .map(|(name, _)| names.insert(name.as_str()))
+        .collect();
+    if names.len() > MOST {
+        return Err(AttributeError::TooMany(names.len()));
     }
-    *present = changed;
+    drop(names);
+    present.retain(stays);
+    let new = mapped
+        .into_iter()
+        .zip(are_new)
+        .filter(|&(_, is_new)| is_new);
+    present.extend(new.map(|(attribute, _)| attribute));
     Ok(())
 }
 

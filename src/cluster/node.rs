@@ -1,5 +1,8 @@
 //! A node: its resources, its reservation, and what may be killed on it.
 
+use std::sync::Arc;
+
+use super::attributes::Attributes;
 use crate::id::{
     AppSlot, ApplicationId, ContainerId, NameId, NodeName, PartitionId, QueueSlot, SchedulerKey,
 };
@@ -37,8 +40,8 @@ pub struct Node {
     pub java_hash: i32,
     /// Containers that may be killed when their place is needed, in order of marking.
     pub killable: Vec<Killable>,
-    /// Attributes by `prefix/name`, and their values.
-    pub attributes: Vec<(String, String)>,
+    /// Attributes by `prefix/name`, and their values; 1,000 at most, which copies of the row share.
+    pub attributes: Arc<Attributes>,
     /// Allocation tags of the containers whose space is taken.
     pub tags: Vec<TagCount>,
     /// Whether containers beyond the total are ended.

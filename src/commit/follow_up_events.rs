@@ -20,6 +20,11 @@ impl Ledger {
         self.outbox.has_new_follow_ups()
     }
 
+    /// Whether no call waits, not even for the next part of a call.
+    pub(crate) fn is_followed_up(&self) -> bool {
+        self.outbox.is_drained()
+    }
+
     /// Carries out what waits, and what that brings about; drops ended containers. What an earlier call left to its
     /// next part stays, unless the last change brought something about: calls are carried out in order.
     #[inline]

@@ -20,7 +20,7 @@ pub(super) fn of_master(holders: &mut Holders<'_>, app: &App) -> Finding {
     let (partition, size) = (app.master_partition, app.master_use());
     let queue = &state.queues[app.leaf];
     let path = &queue.settings.path;
-    let known = queue.as_leaf().parts[partition].master_limit;
+    let known = queue.as_leaf().parts[partition].master_limit();
     // As activation, which reads 0 where no limit was computed.
     let limit = known.unwrap_or_default();
     let used = queue.part(partition).master_used.get();

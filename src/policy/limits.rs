@@ -410,7 +410,7 @@ pub fn user_master_limits(
     let users: &Leaf = queue.as_leaf();
     let part = queue.part(partition);
     let equal = share::user_am_share(settings.user_limit_percent, users.active_users());
-    let queue_limit = users.parts[partition].master_limit.unwrap_or_default();
+    let queue_limit = users.parts[partition].master_limit().unwrap_or_default();
     let bound = |of_user: f32| {
         let by = if unbounded(settings.user_limit_factor) {
             part.master_share

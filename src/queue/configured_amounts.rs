@@ -27,6 +27,14 @@ impl ConfiguredAmounts {
         amounts.map_or(ResourceVector::NONE, |amounts| amounts.minimum)
     }
 
+    /// Adds the absolute capacity, if there is any, to a sum.
+    #[inline]
+    pub fn add_minimum_to(&self, sum: &mut ResourceVector) {
+        if let Some(amounts) = &self.0 {
+            *sum += amounts.minimum;
+        }
+    }
+
     /// Absolute maximum, or that of the parent below an absolute capacity without one; nothing in other modes.
     #[must_use]
     pub fn maximum(&self) -> ResourceVector {

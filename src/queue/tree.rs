@@ -131,8 +131,8 @@ pub enum CapacityMode {
     Absolute,
 }
 
-/// Figures of a queue on one partition, what decisions read in front. Fractions are the reference's
-/// `f32`.
+/// Figures of a queue on one partition, what decisions read in front, then what changes of the cluster read. Fractions
+/// are the reference's `f32`.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct QueuePart {
@@ -181,14 +181,14 @@ pub struct QueuePart {
     pub normalized_weight: f32,
     /// Share for application masters.
     pub master_share: f32,
-    /// Reservations of the queue.
-    pub reserved: PackedVector,
-    /// Application masters that count against the limit for masters.
-    pub master_used: PackedVector,
     /// Guaranteed resources.
     pub guaranteed: PackedVector,
     /// What the configuration gives as amounts.
     pub amounts: ConfiguredAmounts,
+    /// Reservations of the queue.
+    pub reserved: PackedVector,
+    /// Application masters that count against the limit for masters.
+    pub master_used: PackedVector,
     /// How far the children's absolute minimums are scaled down, by type; only of parents.
     pub minimum_ratio: Option<Box<[Option<f32>; crate::resource::MAX_TYPES]>>,
     /// The reading of the template that the leaf shares its guarantee with, outside legacy mode.
@@ -293,7 +293,8 @@ impl Default for QueuePart {
 
 /// What only leaf queues have.
 ///
-/// What decisions read stands in front.
+/// What decisions read stands in front. Behind it stands together what every leaf is visited for when the cluster changes:
+/// the visit takes as long as its memory takes to come.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Leaf {
@@ -313,12 +314,20 @@ pub struct Leaf {
     pub parts: PerPartition<LeafPart>,
     /// Applications that wait for room for their master.
     pub waiting: Vec<AppSlot>,
+    /// Records of users, in order of creation.
+    pub users: Vec<UserSlot>,
+    /// Limit of the queue on the default partition that headroom and the limit for masters read, as it was last
+    /// computed for an application: by passes only where
+    /// [`State::updates_leaf_limits`](crate::snapshot::State::updates_leaf_limits).
+    pub published_limit: PackedVector,
+    /// Most applications of the queue.
+    pub maximum_applications: i32,
+    /// Most applications of one user.
+    pub maximum_applications_per_user: i32,
     /// Applications parked by the limit of parallel ones.
     pub parked: Vec<AppSlot>,
     /// Applications whose attempt ended, until the next one starts.
     pub between: Vec<AppSlot>,
-    /// Records of users, in order of creation.
-    pub users: Vec<UserSlot>,
     /// Most user records that there ever were at once.
     pub most_users: usize,
     /// Users with an application that has outstanding asks.
@@ -332,14 +341,6 @@ pub struct Leaf {
     /// The last version of the users in which weights were summed anew since a record went, or a weight was set: that
     /// begins no version, and a limit that was computed before stands until the next one.
     pub weights_moved_in: Option<u64>,
-    /// Limit of the queue on the default partition that headroom and the limit for masters read, as it was last
-    /// computed for an application: by passes only where
-    /// [`State::updates_leaf_limits`](crate::snapshot::State::updates_leaf_limits).
-    pub published_limit: PackedVector,
-    /// Most applications of the queue.
-    pub maximum_applications: i32,
-    /// Most applications of one user.
-    pub maximum_applications_per_user: i32,
     /// How often a limit was handed to users.
     pub notices: u64,
 }
@@ -422,10 +423,18 @@ pub struct LeafPart {
     pub bounds: UserBounds,
     /// User limits by [`LimitKind`], each with the users' version it was computed at.
     pub limits: [Option<(u64, PackedVector)>; 3],
-    /// Limit for application masters, once computed.
-    pub master_limit: Option<ResourceVector>,
     /// Limit for the masters of one user of weight 1, as last computed.
     pub user_master_limit: PackedVector,
+    /// Limit for application masters, once computed.
+    pub master_limit: Option<PackedVector>,
+}
+
+impl LeafPart {
+    /// Limit for application masters, once computed.
+    #[must_use]
+    pub fn master_limit(&self) -> Option<ResourceVector> {
+        self.master_limit.as_ref().map(PackedVector::get)
+    }
 }
 
 /// What of a leaf's user limits on a partition follows from capacities and settings alone.

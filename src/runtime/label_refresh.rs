@@ -6,6 +6,7 @@
 //!
 //! Tests: `tests/runtime/front_door.rs`, `tests/runtime/refresh_turns.rs`, `tests/runtime/turns.rs`.
 
+use super::ledger_change::Writes;
 use super::long_changes::RemoveLabel;
 use super::{Sequential, Threaded};
 use crate::commit::{PartitionSpec, PreparedRefresh, RefreshError};
@@ -150,9 +151,10 @@ impl Threaded {
         } else {
             LabelRefresh::of(settings, labels)
         };
-        let (result, _replaced) = self.change_in_parts(move |engine, budget| {
-            let result = refresh.go_on(engine, budget)?;
-            Some((result, refresh.take_replaced()))
+        let (result, _replaced) = self.change_in_phases(move |engine, budget| {
+            // Labels are removed from one node after the other.
+            let result = refresh.go_on(engine, budget).ok_or(Writes::Named)?;
+            Ok((result, refresh.take_replaced()))
         })?;
         result
     }

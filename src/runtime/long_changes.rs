@@ -11,7 +11,7 @@ use crate::commit::{
     AppError, AppRecovery, AskError, GangPreparation, LabelRemoval, LeafApps, MovePreparation,
     MovedApps, NodeError, PreemptionProgress, PreemptionRound, Recovered, SubmitError, Verdicts,
 };
-use crate::id::{ApplicationId, NodeName};
+use crate::id::ApplicationId;
 use crate::queue::{AppSpec, Ask, GangAsk};
 
 /// What a part for an application came to.
@@ -328,48 +328,6 @@ impl RemoveLabel {
     }
 }
 
-/// A change of nodes after which all queues are computed anew, each time in a part of its own.
-///
-/// As in YARN the label manager sends the labels of a changed node after the change, and others may come between. The
-/// answer waits for all of it.
-pub(super) struct NodeChange<F, T> {
-    /// Until it is carried out.
-    change: Option<F>,
-    /// What it came to.
-    result: Option<T>,
-}
-
-impl<T, F: FnOnce(&mut Sequential) -> T> NodeChange<F, T> {
-    pub(super) const fn of(change: F) -> Self {
-        Self {
-            change: Some(change),
-            result: None,
-        }
-    }
-
-    /// Goes on; what it came to once nothing more follows from it.
-    pub(super) fn go_on(&mut self, engine: &mut Sequential, budget: &mut usize) -> Option<T> {
-        if let Some(change) = self.change.take() {
-            self.result = Some(engine.change_in_parts(change));
-            engine.ledger().take_recomputing_off(budget);
-        }
-        engine.recompute_on(budget).then(|| self.result.take())?
-    }
-}
-
-/// The removal of a node in parts: most of its containers end before.
-pub(super) fn node_removal(
-    node: NodeName,
-) -> impl FnMut(&mut Sequential, &mut usize) -> Option<Result<(), NodeError>> + Send + 'static {
-    let name = node.clone();
-    let mut removing = NodeChange::of(move |engine: &mut Sequential| engine.remove_node(&name));
-    let mut few_left = false;
-    move |engine, budget| {
-        few_left = few_left || engine.end_part_on(&node, budget);
-        few_left.then(|| removing.go_on(engine, budget))?
-    }
-}
-
 /// A round of preemption, and how far it is carried out.
 #[derive(Debug)]
 pub(super) struct RoundUnderWay {
@@ -421,31 +379,6 @@ impl Sequential {
     ) -> bool {
         let slot = self.ledger.app(app);
         slot.is_none_or(|slot| self.ledger.prepare_move(slot, queue, preparation, budget))
-    }
-
-    /// Ends containers of a node that is about to be removed, as many as the budget has; whether the rest is few
-    /// enough for [`Self::remove_node`].
-    pub(super) fn end_part_on(&mut self, node: &NodeName, budget: &mut usize) -> bool {
-        self.note_nodes();
-        let few = self.ledger.end_containers_on(node, budget);
-        self.follow_up();
-        few
-    }
-
-    /// Carries out a change; [`Self::recompute_on`] goes on.
-    fn change_in_parts<T>(&mut self, change: impl FnOnce(&mut Self) -> T) -> T {
-        self.ledger.set_in_parts(true);
-        let result = change(self);
-        self.ledger.set_in_parts(false);
-        result
-    }
-
-    /// Goes on computing queues anew, as often as the budget has all of them; whether nothing is left.
-    fn recompute_on(&mut self, budget: &mut usize) -> bool {
-        self.note_nodes();
-        let done = self.ledger.recompute_on(budget);
-        self.follow_up();
-        done
     }
 
     /// Goes on with verdicts that were decided elsewhere, as many as the budget has; whether all are carried out.

@@ -2,12 +2,8 @@
 //!
 //! Tests: `tests/commit/operations.rs`.
 
-use super::handles::command::Command;
 use super::handles::looks::CallError;
-use super::ledger_change::LedgerChange;
-use super::long_changes::{
-    AskGang, AskOpportunistic, KillAll, MoveAll, NodeChange, RecoverApp, RemoveLabel,
-};
+use super::long_changes::{AskGang, AskOpportunistic, KillAll, MoveAll, RecoverApp, RemoveLabel};
 use super::{Attempt, Sequential, Threaded};
 use crate::commit::{
     AppError, AskError, MovePreparation, MovedApps, NodeContents, NodeError, PartitionSpec,
@@ -217,33 +213,6 @@ impl Sequential {
 }
 
 impl Threaded {
-    /// Has a change carried out by the committer.
-    pub(super) fn change<T: Send + 'static>(
-        &self,
-        change: impl FnOnce(&mut Sequential) -> T + Send + 'static,
-    ) -> Result<T, CallError> {
-        let mut change = Some(change);
-        self.change_in_parts(move |engine, _| change.take().map(|change| change(engine)))
-    }
-
-    /// Has a change carried out by the committer in parts of so many items, until one comes to an answer. Others
-    /// are served in between.
-    pub(super) fn change_in_parts<T: Send + 'static>(
-        &self,
-        part: impl FnMut(&mut Sequential, &mut usize) -> Option<T> + Send + 'static,
-    ) -> Result<T, CallError> {
-        self.call(|reply| Command::Change(LedgerChange::in_parts(reply, part)))
-    }
-
-    /// Has a change of nodes carried out by the committer, and what follows from it in parts.
-    pub(super) fn change_nodes<T: Send + 'static>(
-        &self,
-        change: impl FnOnce(&mut Sequential) -> T + Send + 'static,
-    ) -> Result<T, CallError> {
-        let mut change = NodeChange::of(change);
-        self.change_in_parts(move |engine, budget| change.go_on(engine, budget))
-    }
-
     /// As [`Sequential::recommission_node`].
     ///
     /// # Errors
@@ -298,11 +267,19 @@ impl Threaded {
         running: Vec<RunningContainer>,
     ) -> Result<Recovered, NodeError> {
         let running = NodeContents::from(running);
+        let is_empty = running.is_empty();
         // What nodes reported is dropped by the thread of the caller.
-        let (result, _running) = self.change(move |engine| {
+        let register = move |engine: &mut Sequential| {
             let result = engine.register_with(&node, &running);
             (result, running)
-        })?;
+        };
+        // Containers are recovered behind the labels, and before others may use their room.
+        let (result, _running) = if is_empty {
+            self.change_nodes(register)?
+        } else {
+            let mut register = Some(register);
+            self.change_queues(move |engine, _| register.take().map(|register| register(engine)))?
+        };
         result
     }
 

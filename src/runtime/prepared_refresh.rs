@@ -57,16 +57,17 @@ impl Threaded {
             if !copy.is_whole() {
                 continue;
             }
-            let mut prepared = match copy.prepare(settings) {
+            let prepared = match copy.prepare(settings) {
                 Ok(prepared) => prepared,
                 Err(as_a_whole) => {
                     settings = as_a_whole;
                     break;
                 }
             };
-            let (came_to, prepared) = self.change(move |engine| {
-                let came_to = engine.install(&mut prepared);
-                (came_to, prepared)
+            let mut prepared = Some(prepared);
+            let (came_to, prepared) = self.change_queues(move |engine, _| {
+                let mut prepared = prepared.take()?;
+                Some((engine.install(&mut prepared), prepared))
             })?;
             match came_to {
                 Some(result) => return result,

@@ -293,7 +293,8 @@ impl Call {
                 send(desk, |desk| desk.heartbeat_all(report));
             }
             Self::AddNode(node) => send(desk, |desk| desk.add_node(spec(node))),
-            Self::RemoveNode(node) => send(desk, |desk| desk.remove_node(name(node))),
+            // Its containers end before.
+            Self::RemoveNode(node) => drop(alone(desk, |desk| desk.remove_node(name(node)))),
             // Behind the last part of a gang its containers are fetched or ended in parts.
             Self::OwnAsk | Self::Exclude(_) => {
                 drop(alone(desk, |desk| desk.ask(vec![(LONG, self.ask())])));

@@ -114,7 +114,7 @@ fn busy(legacy: bool, nodes: usize) -> Sequential {
 }
 
 /// A row without the counts of how often capacities may have changed, which a desk and a sequential engine begin anew,
-/// and without the bounds of user limits, which are computed where they are read.
+/// and without what holds for one of them: bounds of user limits, and divisors of shares.
 fn without_caches(row: &impl Debug) -> String {
     let row = format!("{row:?}");
     let digits = |part: &str| {
@@ -122,9 +122,13 @@ fn without_caches(row: &impl Debug) -> String {
             .to_owned()
     };
     let row: String = row.split("epoch: ").map(digits).collect();
-    let mut parts = row.split("bounds: UserBounds {");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |row, part| row + part.split_once('}').unwrap().1)
+    let without = |row: &str, begin: &str, end: &str| {
+        let mut parts = row.split(begin);
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |row, part| row + part.split_once(end).unwrap().1)
+    };
+    let row = without(&row, "bounds: UserBounds {", "}");
+    without(&row, "divisors: Divisors {", "} }")
 }
 
 /// Everything that decisions read, row by row.

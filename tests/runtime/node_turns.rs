@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use capsched::api::{
-    AppSpec, ApplicationId, Ask, AskCall, Desk, Mode, NodeError, NodeName, NodeSpec, PartitionSpec,
-    ResourceVector, Running, Sequential, StateView, Threaded,
+    AppSpec, ApplicationId, Ask, AskCall, Desk, DeskAnswer, HeartbeatReply, Mode, NodeError,
+    NodeName, NodeReport, NodeSpec, PartitionSpec, ResourceVector, Running, Sequential, StateView,
+    Threaded,
 };
 use capsched::commit::Ledger;
 use capsched::config;
@@ -164,6 +165,158 @@ fn a_caller_goes_on_with_long_calls_only_while_it_waits() {
     assert!(added.take().is_none());
     desk.visit(true);
     assert_eq!(added.take(), Some(Ok(())));
+}
+
+/// Of changes that write every queue a turn carries out one, and calls behind them are served in it.
+#[test]
+fn changes_of_all_queues_take_turns() {
+    let mut desk = Desk::of(engine());
+    let mut added: Vec<_> = (1..5).map(|number| desk.add_node(node(number))).collect();
+    let mut fetch = desk.ask(vec![(FETCHES, AskCall::default())]);
+    let nodes = |desk: &Desk| desk.ledger().state().node_count;
+    for turn in 1..9 {
+        let before = nodes(&desk);
+        desk.turn();
+        assert!(nodes(&desk) <= before + 1, "one more each turn at most");
+        assert_eq!(fetch.take().is_some(), turn == 1, "it is served at once");
+    }
+    assert_eq!(nodes(&desk), 5);
+    let answers: Vec<_> = added.iter_mut().map(DeskAnswer::take).collect();
+    assert_eq!(answers, vec![Some(Ok(())); 4]);
+}
+
+/// Containers end on a node that is decommissioning. Its total follows with its report, and each visit of all queues is a
+/// part.
+#[test]
+fn a_node_shrinks_in_parts_of_its_report() {
+    let shrinking = || {
+        let mut engine = engine();
+        engine.add_node(&node(1)).unwrap();
+        engine.decommission_node(&node(1).name).unwrap();
+        engine
+    };
+    let (mut desk, mut whole) = (Desk::of(shrinking()), shrinking());
+    let name = node(1).name;
+    let (turns, reply) = beside_a_fetch(&mut desk, |desk| {
+        desk.heartbeat(name.clone(), NodeReport::AsExpected)
+    });
+    assert_eq!(reply, whole.heartbeat(&name, &NodeReport::AsExpected));
+    assert_eq!(turns, 3, "the report with the total, and two labels");
+    assert_alike(&desk, &whole);
+    // The second report finds nothing to follow.
+    let again = vec![(name.clone(), NodeReport::AsExpected); 2];
+    let (turns, replies) = beside_a_fetch(&mut desk, |desk| desk.heartbeat_all(again));
+    assert_eq!((turns, replies.len()), (1, 2));
+    assert_alike(&desk, &whole);
+}
+
+/// The same with reports of several nodes together.
+#[test]
+fn nodes_shrink_in_parts_of_their_reports() {
+    let shrinking = || {
+        let mut engine = engine();
+        for number in 1..4 {
+            engine.add_node(&node(number)).unwrap();
+            engine.decommission_node(&node(number).name).unwrap();
+        }
+        engine
+    };
+    let (mut desk, mut whole) = (Desk::of(shrinking()), shrinking());
+    let reports = (1..4).map(|number| (node(number).name, NodeReport::AsExpected));
+    let reports: Vec<_> = reports.collect();
+    let (turns, replies) = beside_a_fetch(&mut desk, |desk| desk.heartbeat_all(reports.clone()));
+    for ((name, report), reply) in reports.iter().zip(replies) {
+        assert_eq!(reply, whole.heartbeat(name, report));
+    }
+    assert!(turns >= 9, "{turns}: a total and two labels of each");
+    assert_alike(&desk, &whole);
+}
+
+/// Nodes that shrink while another change has parts to come, and one of them is changed between two parts of its report:
+/// each call comes behind what is left of the one before.
+#[test]
+fn calls_between_the_parts_of_a_report_come_behind_it() {
+    let shrinking = || {
+        let mut engine = engine();
+        for number in 1..3 {
+            engine.add_node(&node(number)).unwrap();
+            engine.decommission_node(&node(number).name).unwrap();
+        }
+        engine
+    };
+    let (mut desk, mut whole) = (Desk::of(shrinking()), shrinking());
+    // What has no end yet goes on first.
+    let _calls = desk.ask(vec![(FETCHES, AskCall::default()); 2_000]);
+    desk.turn();
+    let mut added = desk.add_node(node(3));
+    desk.turn();
+    let names = [node(1).name, node(2).name];
+    let mut reports = names
+        .clone()
+        .map(|name| desk.heartbeat(name, NodeReport::AsExpected));
+    desk.turn();
+    let again = NodeSpec {
+        partition: "gpu".to_owned(),
+        ..node(2)
+    };
+    let mut reconnected = desk.reconnect_node(again.clone());
+    desk.turn();
+    let state = desk.ledger().state();
+    let row = &state.nodes[desk.ledger().node(&names[1]).unwrap()];
+    assert!(row.total.is_none() && row.partition == PartitionId::DEFAULT);
+    assert!(reports[1].take().is_none(), "labels are left");
+    let answered = (0..100).find_map(|_| {
+        desk.turn();
+        reconnected.take()
+    });
+    assert_eq!((added.take(), answered), (Some(Ok(())), Some(Ok(()))));
+    whole.add_node(&node(3)).unwrap();
+    for name in &names {
+        whole.heartbeat(name, &NodeReport::AsExpected).unwrap();
+    }
+    for report in &mut reports {
+        assert_eq!(report.take(), Some(Ok(HeartbeatReply::default())));
+    }
+    whole.reconnect_node(&again).unwrap();
+    assert_alike(&desk, &whole);
+    let totals = |ledger: &Ledger| {
+        let partitions = ledger.state().partitions.iter();
+        partitions.map(|row| row.total).collect::<Vec<_>>()
+    };
+    assert_eq!(totals(desk.ledger()), totals(whole.ledger()));
+}
+
+/// A snapshot that is made ready in parts begins again where all queues change, but not for ever: then changes wait. So
+/// what is copied with it is few.
+#[test]
+fn changes_of_all_queues_wait_for_a_snapshot_that_began_again_often() {
+    let mut desk = Desk::publishing(engine());
+    let (mut snapshots, mut changes) = (0, 0);
+    let mut resized = desk.resize_node(node(0).name, node(0).total);
+    let long = |desk: &Desk| desk.ask(vec![(FETCHES, AskCall::default()); 1_000]);
+    let (mut calls, mut answered) = (long(&desk), 0);
+    while snapshots < 12 {
+        if calls.take().is_some() {
+            (calls, answered) = (long(&desk), answered + 1);
+        }
+        let (before, version) = (desk.ledger().state().rows_to_copy(), desk.version());
+        desk.turn();
+        if desk.version() > version {
+            snapshots += 1;
+            assert!(
+                before <= 256 || snapshots == 1,
+                "{before} rows in one piece"
+            );
+        }
+        if resized.take().is_some() {
+            changes += 1;
+            let total = ResourceVector::of(&[65_536 + changes % 2, 64]);
+            resized = desk.resize_node(node(0).name, total);
+        }
+        assert!(changes <= 10 * (snapshots + 1), "{changes} changes");
+    }
+    assert!(changes >= 12, "{changes}");
+    assert!(answered >= 12, "{answered}: calls in parts do not wait");
 }
 
 /// A running engine whose proposers decide on snapshots alone.

@@ -82,7 +82,7 @@ fn shown(engine: &Stepped) -> Vec<String> {
                 leaf.maximum_applications,
                 leaf.maximum_applications_per_user,
             );
-            let limits = leaf.parts.iter().map(|part| part.master_limit);
+            let limits = leaf.parts.iter().map(|part| part.master_limit());
             let limits: Vec<_> = limits.collect();
             format!("{:?} {most:?} {limits:?}", leaf.published_limit)
         });

@@ -116,7 +116,7 @@ impl<'a> RowReader<'a> {
                 rack: self.place(row.rack),
                 total: row.total.get(),
                 partition: self.label(row.partition),
-                attributes: row.attributes.clone(),
+                attributes: row.attributes.to_vec(),
             };
             nodes.push((spec, running));
         }

@@ -4,13 +4,12 @@
 
 use super::in_passes::CopiedRows;
 use crate::commit::ledger::Ledger;
-use crate::id::{AppSlot, ApplicationId};
+use crate::id::AppSlot;
 
 /// What was copied of one application.
 #[derive(Clone, Debug, Default)]
 struct CopiedApp {
-    /// Whose they are: slots are used again.
-    owner: Option<(ApplicationId, u32)>,
+    /// Of its list of live containers. Whoever has the slot next goes on with the count.
     changes: u32,
     numbers: Vec<u32>,
 }
@@ -37,15 +36,12 @@ impl CopiedRows for LiveNumbers {
     }
 
     fn copy(&mut self, ledger: &Ledger, row: usize) -> usize {
-        let app = AppSlot::at(row);
-        let row = &ledger.state().apps[app];
-        let live = ledger.containers.live_list(app);
-        let of = &mut self.of[app.index()];
-        let owner = Some((row.id, row.generation));
-        if of.owner == owner && of.changes == live.changes() {
+        let live = ledger.containers.live_list(AppSlot::at(row));
+        let of = &mut self.of[row];
+        if of.changes == live.changes() {
             return 0;
         }
-        (of.owner, of.changes) = (owner, live.changes());
+        of.changes = live.changes();
         of.numbers.clear();
         of.numbers.extend(live.numbers());
         of.numbers.len()

@@ -97,7 +97,7 @@ impl Leaves {
             let row = &state.apps[app];
             let (partition, size) = (row.master_partition, row.master_use());
             let used = queue.part(partition).master_used.get();
-            let limit = queue.as_leaf().parts[partition].master_limit;
+            let limit = queue.as_leaf().parts[partition].master_limit();
             let within = |limit: &ResourceVector| state.calculator.fits_in(&(size + used), limit);
             if limit.is_none_or(|limit| !within(&limit)) {
                 return true;
@@ -318,7 +318,7 @@ fn known_master_limit(
     leaf: QueueSlot,
     partition: PartitionId,
 ) -> ResourceVector {
-    let known = state.queues[leaf].as_leaf().parts[partition].master_limit;
+    let known = state.queues[leaf].as_leaf().parts[partition].master_limit();
     known.unwrap_or_else(|| {
         keep_master_limit(state, leaf, partition, ResourceVector::NONE);
         ResourceVector::NONE
@@ -339,5 +339,5 @@ pub(in crate::commit) fn keep_master_limit(
 ) {
     let row = &mut state.queues[leaf];
     row.part_mut(partition).counting();
-    row.as_leaf_mut().parts[partition].master_limit = Some(limit);
+    row.as_leaf_mut().parts[partition].master_limit = Some(limit.into());
 }

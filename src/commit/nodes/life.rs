@@ -2,6 +2,8 @@
 //!
 //! Tests: `tests/commit/operations.rs`.
 
+use std::sync::Arc;
+
 use super::description::{attributes_of, check_rack};
 use super::known_labels::{check_total, registered};
 use super::node_error::NodeError;
@@ -13,9 +15,6 @@ use crate::resource::ResourceVector;
 
 /// Items that the end of one container counts as: it takes some 2 us where nothing of it is in a cache.
 const END: usize = 4;
-
-/// The removal itself may end one container where a part ends so many.
-const FEW: usize = 8;
 
 impl Ledger {
     /// A node takes no new containers; at later heartbeats its total follows what is left.
@@ -29,18 +28,24 @@ impl Ledger {
         Ok(())
     }
 
+    /// Whether the total of a node follows what it runs.
+    pub(crate) fn is_decommissioning(&self, name: &NodeName) -> bool {
+        let node = self.node(name).map(|slot| &self.state.nodes[slot]);
+        node.is_some_and(|node| node.state == NodeState::Decommissioning)
+    }
+
     /// Ends containers of a node that is about to be removed, a quarter as many as the budget has. Returns whether there were
-    /// only a few, which stay. Until it is removed the node takes no new ones.
+    /// none. Until it is removed the node takes no new ones.
     pub fn end_containers_on(&mut self, name: &NodeName, budget: &mut usize) -> bool {
         let Ok(slot) = registered(&self.registry, name) else {
             return true;
         };
         let placed = self.containers.placed_on(slot);
-        let (part, few) = (*budget / END, *budget / END / FEW);
-        let Some(more @ 1..) = placed.len().checked_sub(few) else {
+        if placed.is_empty() {
             return true;
-        };
-        let part = self.containers.by_id(&placed[..part.min(more)]);
+        }
+        let part = placed.len().min(*budget / END);
+        let part = self.containers.by_id(&placed[..part]);
         *budget = 0;
         self.state.nodes[slot].state = NodeState::Decommissioning;
         for container in part {
@@ -89,8 +94,8 @@ impl Ledger {
         let row = &mut self.state.nodes[slot];
         row.state = NodeState::Running;
         row.enforced = false;
-        if row.attributes != attributes {
-            row.attributes = attributes;
+        if *row.attributes != attributes {
+            row.attributes = Arc::new(attributes);
             self.state.epoch += 1;
         }
         self.update_node(&spec.name, spec.total, &spec.partition)

@@ -44,6 +44,11 @@ impl From<Vec<RunningContainer>> for NodeContents {
 }
 
 impl NodeContents {
+    /// Whether nothing runs there.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The containers of each application.
     pub(super) fn by_app(&self) -> impl Iterator<Item = &[RunningContainer]> {
         self.0.chunk_by(|one, next| one.id.app == next.id.app)

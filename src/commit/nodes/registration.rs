@@ -2,6 +2,8 @@
 //!
 //! Tests: `tests/inputs/requests.rs`.
 
+use std::sync::Arc;
+
 use super::description::{attributes_of, check_rack};
 use super::known_labels::{check_total, known_label, registered};
 use super::node_error::NodeError;
@@ -82,7 +84,7 @@ impl Ledger {
         let partition = known_label(&self.registry, &self.state, &spec.partition)?;
         check_rack(&spec.rack)?;
         let mut node = Node {
-            attributes: attributes_of(spec)?,
+            attributes: Arc::new(attributes_of(spec)?),
             ..node_of(&mut self.registry, spec, partition, total)
         };
         node.labelled |= self.history.was_labelled(&spec.name);
@@ -225,10 +227,10 @@ impl Ledger {
         attributes: &[(String, String)],
     ) -> Result<(), NodeError> {
         let slot = registered(&self.registry, name)?;
-        let mut changed = self.state.nodes[slot].attributes.clone();
+        let mut changed = Attributes::clone(&self.state.nodes[slot].attributes);
         map_attributes(&mut changed, mapping, attributes).map_err(NodeError::Attribute)?;
-        if changed != self.state.nodes[slot].attributes {
-            self.state.nodes[slot].attributes = changed;
+        if changed != *self.state.nodes[slot].attributes {
+            self.state.nodes[slot].attributes = Arc::new(changed);
             self.state.epoch += 1;
         }
         Ok(())
@@ -396,7 +398,7 @@ fn node_of(
         containers: 0,
         labelled: partition != PartitionId::DEFAULT,
         default_listed: partition == PartitionId::DEFAULT,
-        attributes: Attributes::new(),
+        attributes: Arc::default(),
         tags: Vec::new(),
         enforced: false,
     }

@@ -180,6 +180,11 @@ impl<T: LedgerOwner> Unsettled<T> {
         self.owner.ledger().next_deadline()
     }
 
+    /// As [`Ledger::is_followed_up`].
+    pub(crate) fn is_followed_up(&self) -> bool {
+        self.owner.ledger().is_followed_up()
+    }
+
     /// As [`crate::snapshot::State::rows_written`].
     #[must_use]
     pub fn rows_written(&self) -> usize {

@@ -12,7 +12,7 @@ use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, ParentRoom, limit_under, master_limit_under, maximum_rounded_down, published_limit,
 };
-use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueueKind, QueuePart};
+use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueueKind};
 use crate::resource::{MAX_TYPES, ResourceVector, share, with_width};
 use crate::snapshot::State;
 
@@ -115,7 +115,10 @@ fn update_parent_legacy<const N: usize>(
         }
     }
     update_absolute(state, queue);
-    normalize_weights(state, queue);
+    let children = ChildrenSettings::of(state, queue);
+    if children.weigh {
+        normalize_weights(state, queue);
+    }
     if root {
         for partition in state.partition_ids() {
             let total = state.total(partition);
@@ -128,8 +131,8 @@ fn update_parent_legacy<const N: usize>(
     } else {
         update_effective::<N>(state, queue);
     }
-    for partition in state.partition_ids() {
-        update_minimum_ratio(state, queue, partition);
+    for (partition, minimum) in state.partition_ids().zip(&children.minimums) {
+        update_minimum_ratio(state, queue, partition, minimum);
     }
     update_children(state, leaves, queue, handed);
     update_statistics::<N>(state, queue);
@@ -313,19 +316,36 @@ fn compute_headroom_provider<const N: usize>(
     }
 }
 
-/// Weights of the children as fractions of their sum, where some child has a weight.
+/// What a visit of the children of a queue depends on, read once: of some thousand of them each look takes long.
+struct ChildrenSettings {
+    /// Whether any of them has a weight.
+    weigh: bool,
+    /// The sum of their absolute minimums, by partition.
+    minimums: Vec<ResourceVector>,
+}
+
+impl ChildrenSettings {
+    fn of(state: &State, parent: QueueSlot) -> Self {
+        let mut settings = Self {
+            weigh: false,
+            minimums: vec![ResourceVector::NONE; state.partitions.len()],
+        };
+        for &child in &state.queues[parent].children {
+            let parts = &state.queues[child].parts;
+            for (part, minimum) in parts.iter().zip(&mut settings.minimums) {
+                settings.weigh |= part.weight >= 0.0 && part.configured;
+                part.amounts.add_minimum_to(minimum);
+            }
+        }
+        settings
+    }
+}
+
+/// Weights of the children as fractions of their sum.
 fn normalize_weights(state: &mut State, parent: QueueSlot) {
     state.epoch += 1;
     let managed = state.queues[parent].settings.kind == QueueKind::ManagedParent;
     let children = state.queues[parent].children.clone();
-    let weighted = |&child: &QueueSlot| {
-        let parts = &state.queues[child].parts;
-        let weighs = |part: &QueuePart| part.configured && part.weight >= 0.0;
-        parts.iter().any(weighs)
-    };
-    if !children.iter().any(weighted) {
-        return;
-    }
     for partition in state.partition_ids() {
         if !state.queues[parent].part(partition).known {
             continue;
@@ -415,18 +435,17 @@ fn update_effective_absolute(
 
 /// How far the children's absolute minimums are scaled down.
 // As AbstractParentQueue's calculation of effectiveMinResourceRatio.
-fn update_minimum_ratio(state: &mut State, queue: QueueSlot, partition: PartitionId) {
+fn update_minimum_ratio(
+    state: &mut State,
+    queue: QueueSlot,
+    partition: PartitionId,
+    sum: &ResourceVector,
+) {
     let row = &state.queues[queue];
-    let sum = row
-        .children
-        .iter()
-        .fold(ResourceVector::NONE, |sum, &child| {
-            sum + state.queues[child].part(partition).amounts.minimum()
-        });
     let own = row.part(partition).guaranteed.get();
     let root_without_nodes = row.parent.is_none() && own.is_none();
     let calculator = state.calculator;
-    let too_little = calculator.compare(&state.cluster, &own, &sum).is_lt();
+    let too_little = calculator.compare(&state.cluster, &own, sum).is_lt();
     state.queues[queue].part_mut(partition).minimum_ratio = (too_little && !root_without_nodes)
         .then(|| {
             let ratio = |i: usize| (sum[i] != 0).then(|| share::safe_div(own[i], sum[i]));

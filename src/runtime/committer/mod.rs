@@ -6,7 +6,8 @@
 //!    proposal is taken. Free some memory of [large rows](crate::snapshot::FrozenRow) that nobody reads.
 //! 2. End the applications whose lifetime is over.
 //! 3. Commit one batch of every proposer ([`commits`], [`proposer_rings`]).
-//! 4. Carry out commands, up to a limit, in the order of the inbox.
+//! 4. Carry out commands, up to a limit, in the order of the inbox. What is left of one with many items, and what waits,
+//!    goes on in later turns.
 //! 5. If every proposer is idle, place what those commands ask for ([`inline_scheduling`]).
 //! 6. Publish a snapshot if it is due ([`publication`], [`publish_backoff`]).
 //!

@@ -7,7 +7,7 @@
 //! 3. While the committer places asks by itself, nobody needs the snapshot. It is due after many rows; these
 //!    are then copied in pieces ahead of it, so that no call waits for all of them.
 //! 4. Where many rows were written, a snapshot is made ready in parts: bounds of user limits, then rows. Others are
-//!    served in between.
+//!    served in between. Those that write every queue have it begin again, and after some of them the next ones wait.
 //! 5. Whoever asks for a snapshot raises a flag. The owner of the committer publishes before it releases it.
 //! 6. A snapshot holds news if anything happened besides reservations that were looked at again. Only
 //!    then, or when decisions of proposers landed, are the proposers woken.
@@ -50,6 +50,9 @@ const ROWS_TO_OTHERS: usize = 1024;
 /// Parts in which such a snapshot is made ready. What calls change all the time is made with it.
 const MOST_PARTS: usize = 256;
 
+/// How often it begins again since all queues were written meanwhile. Then what would write them waits for it.
+const MOST_BEGUN_AGAIN: u32 = 8;
+
 /// Most rows that a turn copies again since they were written after they were copied.
 const ROWS_AGAIN: usize = 256;
 
@@ -74,6 +77,7 @@ pub(in crate::runtime) struct Publication {
     /// Whether a snapshot is due that is made ready in parts, and how many there were.
     due: bool,
     parts: usize,
+    begun_again: u32,
     /// Turns in which no rows are copied ahead: the last ones copied the same rows again and again.
     rest: u64,
     /// Decisions, and turns with changes from outside, that no snapshot shows yet.
@@ -126,6 +130,7 @@ impl Publication {
             copying: None,
             due: false,
             parts: 0,
+            begun_again: 0,
             rest: 0,
             unpublished: 0,
             news: false,
@@ -161,6 +166,19 @@ impl Publication {
     /// Whether a snapshot is due that is made ready in parts.
     pub(in crate::runtime) fn is_preparing(&self) -> bool {
         self.due
+    }
+
+    /// Whether all queues may be written now, as far as a snapshot is concerned that is being made ready.
+    pub(super) fn may_begin_again(&self) -> bool {
+        !self.due || self.begun_again < MOST_BEGUN_AGAIN
+    }
+
+    /// Notes that all queues are about to be written: a snapshot that is being made ready begins again.
+    pub(super) fn begin_again(&mut self) {
+        if self.due {
+            self.begun_again += 1;
+            (self.copying, self.parts) = (None, 0);
+        }
     }
 
     /// Makes a part of a snapshot that is due ready; whether the rest is few, or is made with it in any case.
@@ -318,7 +336,7 @@ impl Publication {
         next.outside = self.outside;
         next.changes = self.changes;
         self.copying = None;
-        (self.due, self.parts) = (false, 0);
+        (self.due, self.parts, self.begun_again) = (false, 0, 0);
         self.unpublished = 0;
         if std::mem::take(&mut self.news) {
             // Proposers look again, and count what they then do.
@@ -363,8 +381,13 @@ impl<C: Clock> Committer<C> {
     /// The same in parts where many rows were written: one part now, and the next ones with the next turns.
     pub(super) fn publish_in_parts(&mut self) {
         let proposers = self.proposers.len();
+        let was_preparing = self.publication.is_preparing();
         if self.publication.prepare_part(&mut self.engine, proposers) {
             self.publish();
+            if was_preparing {
+                // Calls that have it make one after the other leave no pause.
+                self.measures.recorder.hand_over();
+            }
         }
     }
 

@@ -13,7 +13,8 @@ use crate::runtime::handles::reply::answer;
 use crate::sync::{Received, SPINS, spin_loop};
 use crate::time::Clock;
 
-/// Commands that are carried out before proposals get their turn again.
+/// Commands that are carried out before proposals get their turn again. Of those that write every queue there is one in a
+/// turn, and the others wait.
 const COMMANDS: usize = 256;
 
 /// Items of one command that are carried out before other callers get their turn: containers, asks, places.
@@ -185,7 +186,10 @@ impl<C: Clock> Committer<C> {
         inbox.finish(self.idle.parker(), |command| late.push(command));
         late.splice(..0, self.unfinished.drain(..));
         for command in late {
-            self.carry_out(command, &mut { usize::MAX });
+            let mut left = Some(command);
+            while let Some(command) = left {
+                left = self.carry_out(command, &mut { usize::MAX });
+            }
         }
         while self.take_proposals() {}
     }
@@ -211,12 +215,22 @@ impl<C: Clock> Committer<C> {
 
     fn take_commands(&mut self) -> CommandKinds {
         let mut kinds = self.go_on();
+        let writes_all = |command: &Command| command.writes_all_queues(&self.engine);
+        let mut had_long = self.unfinished.iter().any(writes_all);
         for _ in 0..COMMANDS {
             let Received::Item(command) = self.inbox.try_recv() else {
                 break;
             };
             let kind = CommandKinds::of(&command);
-            match self.carry_out(command, &mut { ITEMS }) {
+            let is_long = command.writes_all_queues(&self.engine);
+            // One of these takes as long as many others, which are served before the next one. They keep their order.
+            let left = if is_long && had_long {
+                Some(command)
+            } else {
+                self.go_on_with(command)
+            };
+            had_long |= is_long;
+            match left {
                 Some(left) => self.unfinished.push_back(left),
                 None => kinds = kinds.max(kind),
             }
@@ -224,19 +238,37 @@ impl<C: Clock> Committer<C> {
         kinds
     }
 
-    /// Goes on with the oldest of the commands that have many items. It counts when it is carried out.
+    /// Goes on with the oldest of the commands that have many items and do not wait. It counts when it is carried out.
     fn go_on(&mut self) -> CommandKinds {
-        let Some(command) = self.unfinished.pop_front() else {
+        let (publication, engine) = (&self.publication, &self.engine);
+        let goes_on =
+            |command: &Command| publication.may_begin_again() || !command.writes_all_queues(engine);
+        let Some(at) = self.unfinished.iter().position(goes_on) else {
+            return CommandKinds::None;
+        };
+        let Some(command) = self.unfinished.remove(at) else {
             return CommandKinds::None;
         };
         let kind = CommandKinds::of(&command);
-        match self.carry_out(command, &mut { ITEMS }) {
+        match self.go_on_with(command) {
             Some(left) => {
-                self.unfinished.push_front(left);
+                self.unfinished.insert(at, left);
                 CommandKinds::None
             }
             None => kind,
         }
+    }
+
+    /// Carries out a part of a command; what is left. That is all of one that writes every queue where a snapshot would
+    /// never be ready.
+    fn go_on_with(&mut self, command: Command) -> Option<Command> {
+        if command.writes_all_queues(&self.engine) {
+            if !self.publication.may_begin_again() {
+                return Some(command);
+            }
+            self.publication.begin_again();
+        }
+        self.carry_out(command, &mut { ITEMS })
     }
 
     /// Carries a command out as far as the budget has items for it; what is left.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::commit::{
     AppError, AskError, AskOrder, AskProgress, HeartbeatReply, NodeError, PreemptionRound,
-    RefreshError, SubmitError, Submitted,
+    RefreshError, SubmitError, Submitted, Unsettled,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport, TreeSettings};
@@ -16,8 +16,9 @@ use crate::runtime::Sequential;
 use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
 use crate::runtime::handles::looks::LedgerQuery;
 use crate::runtime::handles::reply::{Reply, answer};
-use crate::runtime::ledger_change::LedgerChange;
+use crate::runtime::ledger_change::{LedgerChange, Writes};
 use crate::runtime::long_changes::RoundUnderWay;
+use crate::runtime::node_changes::Rest;
 
 /// Calls of which the released containers are read at once, before the first is carried out.
 const READ_TOGETHER: usize = 16;
@@ -164,6 +165,18 @@ impl Command {
         )
     }
 
+    /// Whether its next part writes the row of every queue. A report that is yet to be taken does not wait for others, and
+    /// counts as none of these.
+    pub(in crate::runtime) fn writes_all_queues(&self, engine: &Unsettled<Sequential>) -> bool {
+        let writes = match self {
+            Self::Reconfigure(..) => Writes::AllQueues,
+            Self::Change(change) => change.writes(),
+            Self::HeartbeatAll(batch, _) if batch.has_rest() => Writes::Rest,
+            _ => Writes::Named,
+        };
+        writes == Writes::AllQueues || (writes == Writes::Rest && !engine.is_followed_up())
+    }
+
     /// Carries the command out and answers; what is left of it where it has more items than the budget. A
     /// caller that no longer waits is no error. What is about the committer itself (quiescence, snapshots) it
     /// answers when it is due.
@@ -180,8 +193,15 @@ impl Command {
                 }
                 answer(reply, batch);
             }
+            Self::Heartbeat(node, report, reply) => {
+                let (came_to, rest) = take_report(engine, schedules, &node, &report);
+                if rest == Rest::Left {
+                    return Some(Self::Change(LedgerChange::rest(reply, came_to)));
+                }
+                answer(reply, came_to);
+            }
             Self::HeartbeatAll(mut batch, reply) => {
-                if !batch.go_on(budget, |node, report| {
+                if !batch.go_on(engine, budget, |engine, node, report| {
                     take_report(engine, schedules, node, report)
                 }) {
                     return Some(Self::HeartbeatAll(batch, reply));
@@ -194,18 +214,13 @@ impl Command {
                 }
                 answer(reply, engine.finish_app(app));
             }
-            other => return other.change_on(engine, schedules, budget),
+            other => return other.change_on(engine, budget),
         }
         None
     }
 
     /// The same for the other commands.
-    fn change_on(
-        self,
-        engine: &mut Sequential,
-        schedules: bool,
-        budget: &mut usize,
-    ) -> Option<Self> {
+    fn change_on(self, engine: &mut Sequential, budget: &mut usize) -> Option<Self> {
         match self {
             Self::Preempt(mut round, reply) => {
                 if !round.go_on(engine, budget) {
@@ -218,24 +233,22 @@ impl Command {
                     return Some(Self::Change(change));
                 }
             }
-            whole => whole.carry_out(engine, schedules),
+            whole => whole.carry_out(engine),
         }
         None
     }
 
     /// Carries out a command whose length is that of what it names.
-    fn carry_out(self, engine: &mut Sequential, schedules: bool) {
+    fn carry_out(self, engine: &mut Sequential) {
         match self {
             Self::Submit(app, reply) => answer(reply, engine.submit(&app)),
             // Commands that have parts.
             Self::Ask(..)
+            | Self::Heartbeat(..)
             | Self::HeartbeatAll(..)
             | Self::FinishApp(..)
             | Self::Preempt(..)
             | Self::Change(_) => {}
-            Self::Heartbeat(node, report, reply) => {
-                answer(reply, take_report(engine, schedules, &node, &report));
-            }
             Self::ContainerFinished(container, reply) => {
                 answer(reply, engine.container_finished(container));
             }
@@ -251,16 +264,19 @@ impl Command {
     }
 }
 
-/// Takes over what a node reports, and schedules it where the mode does so then.
+/// Takes over what a node reports, and schedules it where the mode does so then. The labels of a node that shrinks are left to
+/// the next parts.
 fn take_report(
     engine: &mut Sequential,
     schedules: bool,
     node: &NodeName,
     report: &NodeReport,
-) -> Result<HeartbeatReply, NodeError> {
-    if schedules {
-        engine.heartbeat(node, report)
-    } else {
-        engine.node_reported(node, report)
-    }
+) -> (Result<HeartbeatReply, NodeError>, Rest) {
+    engine.report_in_parts(node, |engine| {
+        if schedules {
+            engine.heartbeat(node, report)
+        } else {
+            engine.node_reported(node, report)
+        }
+    })
 }

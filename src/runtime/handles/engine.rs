@@ -26,7 +26,8 @@ use crate::queue::{
 };
 use crate::resource::ResourceVector;
 use crate::runtime::Sequential;
-use crate::runtime::long_changes::{MoveApp, node_removal};
+use crate::runtime::long_changes::MoveApp;
+use crate::runtime::node_changes::node_removal;
 use crate::runtime::nodes::index::NodeIndex;
 use crate::runtime::nodes::sorter::{CallerSorter, SorterThread};
 use crate::runtime::panics::{PanicLog, WorkerPanics};
@@ -219,7 +220,7 @@ impl Threaded {
     ///
     /// When the node is not registered.
     pub fn remove_node(&self, node: NodeName) -> Result<(), NodeError> {
-        self.change_in_parts(node_removal(node))?
+        self.change_in_phases(node_removal(node))?
     }
 
     /// Changes the total of a node; nothing is killed.
@@ -262,7 +263,12 @@ impl Threaded {
         mapping: AttributeMapping,
         attributes: Attributes,
     ) -> Result<(), NodeError> {
-        self.change(move |engine| engine.map_attributes(&node, &mapping, &attributes))?
+        // They are dropped by the thread of the caller.
+        let (result, _attributes) = self.change(move |engine| {
+            let result = engine.map_attributes(&node, &mapping, &attributes);
+            (result, attributes)
+        })?;
+        result
     }
 
     /// A node takes no new containers from now on.

@@ -5,6 +5,8 @@
 use crate::commit::{HeartbeatReply, NodeError};
 use crate::id::NodeName;
 use crate::queue::NodeReport;
+use crate::runtime::Sequential;
+use crate::runtime::node_changes::Rest;
 
 /// Budget that a report takes, in items: a node that is scheduled takes some microseconds.
 const REPORT: usize = 4;
@@ -14,6 +16,8 @@ const REPORT: usize = 4;
 pub(in crate::runtime) struct HeartbeatBatch {
     reports: Vec<(NodeName, NodeReport)>,
     replies: Vec<Result<HeartbeatReply, NodeError>>,
+    /// Of the last report.
+    rest: Rest,
 }
 
 impl HeartbeatBatch {
@@ -21,23 +25,44 @@ impl HeartbeatBatch {
         Self {
             replies: Vec::with_capacity(reports.len()),
             reports,
+            rest: Rest::Nothing,
         }
     }
 
-    /// Takes over the next reports, as many as the budget has; whether there are no more.
+    /// Takes over the next reports, as many as the budget has, each with what follows from it; whether there are no more.
     pub(in crate::runtime) fn go_on(
         &mut self,
+        engine: &mut Sequential,
         budget: &mut usize,
-        mut take: impl FnMut(&NodeName, &NodeReport) -> Result<HeartbeatReply, NodeError>,
+        mut take: impl FnMut(
+            &mut Sequential,
+            &NodeName,
+            &NodeReport,
+        ) -> (Result<HeartbeatReply, NodeError>, Rest),
     ) -> bool {
-        while let Some((node, report)) = self.reports.get(self.replies.len()) {
+        while self.rest == Rest::Nothing || engine.recompute_on(budget) {
+            self.rest = Rest::Nothing;
+            let Some((node, report)) = self.reports.get(self.replies.len()) else {
+                return true;
+            };
             if *budget == 0 {
-                return false;
+                break;
             }
             *budget = budget.saturating_sub(REPORT);
-            self.replies.push(take(node, report));
+            let reply;
+            (reply, self.rest) = take(engine, node, report);
+            self.replies.push(reply);
+            if self.has_rest() {
+                // The new total of the node.
+                engine.ledger().take_recomputing_off(budget);
+            }
         }
-        true
+        false
+    }
+
+    /// Whether the next part writes every queue.
+    pub(in crate::runtime) fn has_rest(&self) -> bool {
+        self.rest == Rest::Left
     }
 
     pub(in crate::runtime) fn into_replies(self) -> Vec<Result<HeartbeatReply, NodeError>> {

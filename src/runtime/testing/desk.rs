@@ -9,8 +9,9 @@ use crate::commit::{
     AppError, AskError, HeartbeatReply, Ledger, MovedApps, NodeError, PartitionSpec,
     PreemptionRound, PreparedRefresh, Recovered, RefreshError, SubmitError, Submitted, Verdicts,
 };
-use crate::id::{ApplicationId, NodeName};
+use crate::id::{ApplicationId, NodeName, Version};
 use crate::queue::{AppSpec, Ask, AskCall, AskReply, GangAsk, NodeReport, NodeSpec, TreeSettings};
+use crate::resource::ResourceVector;
 use crate::runtime::Sequential;
 use crate::runtime::app_attempts::EndAttempt;
 use crate::runtime::committer::Committer;
@@ -19,12 +20,13 @@ use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
 use crate::runtime::handles::reply::{Reply, reply};
 use crate::runtime::handles::start::{Mode, Running};
 use crate::runtime::label_refresh::LabelRefresh;
-use crate::runtime::ledger_change::LedgerChange;
+use crate::runtime::ledger_change::{LedgerChange, Writes};
 use crate::runtime::long_changes::{
-    AskGang, AskOpportunistic, KillAll, MoveAll, MoveApp, NodeChange, RecoverApp, RemoveLabel,
-    RoundUnderWay, node_removal,
+    AskGang, AskOpportunistic, KillAll, MoveAll, MoveApp, RecoverApp, RemoveLabel, RoundUnderWay,
 };
+use crate::runtime::node_changes::{NodeChange, node_removal};
 use crate::runtime::parts::EngineParts;
+use crate::runtime::proposer::Proposer;
 use crate::sync::InboxSender;
 use crate::time::ManualClock;
 
@@ -33,6 +35,8 @@ pub struct Desk {
     committer: Committer<ManualClock>,
     inbox: InboxSender<Command>,
     clock: ManualClock,
+    /// They never run.
+    _proposers: Vec<Proposer<ManualClock>>,
 }
 
 impl std::fmt::Debug for Desk {
@@ -64,14 +68,31 @@ impl Desk {
     /// A committer in heartbeat mode over the state that a sequential engine has come to.
     #[must_use]
     pub fn of(engine: Sequential) -> Self {
+        Self::in_mode(engine, Mode::Heartbeat)
+    }
+
+    /// The same in asynchronous mode, with a proposer for which snapshots are published and which never runs.
+    #[must_use]
+    pub fn publishing(engine: Sequential) -> Self {
+        Self::in_mode(engine, Mode::Asynchronous { threads: 1 })
+    }
+
+    fn in_mode(engine: Sequential, mode: Mode) -> Self {
         let clock = ManualClock::at(0);
         let (running, own) = (Running::default(), || clock.clone());
-        let parts = EngineParts::new(engine, Mode::Heartbeat, running, false, &clock, own);
+        let parts = EngineParts::new(engine, mode, running, false, &clock, own);
         Self {
             committer: parts.committer,
             inbox: parts.commands.into_inbox(),
             clock,
+            _proposers: parts.proposers,
         }
+    }
+
+    /// The version of the last snapshot.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.committer.version()
     }
 
     /// The live state and its names, to be read.
@@ -141,17 +162,47 @@ impl Desk {
         self.send_in_parts(move |engine, budget| ending.go_on(engine, budget))
     }
 
+    /// Sends a report of a node.
+    #[must_use]
+    pub fn heartbeat(
+        &self,
+        node: NodeName,
+        report: NodeReport,
+    ) -> DeskAnswer<Result<HeartbeatReply, NodeError>> {
+        self.send(|reply| Command::Heartbeat(node, report, reply))
+    }
+
+    /// Sends what a node is that comes back.
+    #[must_use]
+    pub fn reconnect_node(&self, node: NodeSpec) -> DeskAnswer<Result<(), NodeError>> {
+        let mut coming =
+            NodeChange::of(move |engine: &mut Sequential| engine.reconnect_node(&node));
+        self.send_queues(move |engine, budget| coming.go_on(engine, budget))
+    }
+
+    /// Sends another total of a node.
+    #[must_use]
+    pub fn resize_node(
+        &self,
+        node: NodeName,
+        total: ResourceVector,
+    ) -> DeskAnswer<Result<(), NodeError>> {
+        let mut resizing =
+            NodeChange::of(move |engine: &mut Sequential| engine.resize_node(&node, total));
+        self.send_queues(move |engine, budget| resizing.go_on(engine, budget))
+    }
+
     /// Sends the registration of a node.
     #[must_use]
     pub fn add_node(&self, node: NodeSpec) -> DeskAnswer<Result<(), NodeError>> {
         let mut adding = NodeChange::of(move |engine: &mut Sequential| engine.add_node(&node));
-        self.send_in_parts(move |engine, budget| adding.go_on(engine, budget))
+        self.send_queues(move |engine, budget| adding.go_on(engine, budget))
     }
 
     /// Sends the removal of a node.
     #[must_use]
     pub fn remove_node(&self, node: NodeName) -> DeskAnswer<Result<(), NodeError>> {
-        self.send_in_parts(node_removal(node))
+        self.send_in_phases(node_removal(node))
     }
 
     /// Sends another configuration.
@@ -164,7 +215,7 @@ impl Desk {
     #[must_use]
     pub fn install(&self, prepared: Box<PreparedRefresh>) -> DeskAnswer<Installed> {
         let mut prepared = Some(prepared);
-        self.send_in_parts(move |engine, _| {
+        self.send_queues(move |engine, _| {
             let mut prepared = prepared.take()?;
             Some((engine.install(&mut prepared), prepared))
         })
@@ -178,7 +229,9 @@ impl Desk {
         labels: Vec<PartitionSpec>,
     ) -> DeskAnswer<Result<(), RefreshError>> {
         let mut refresh = LabelRefresh::of(Box::new(settings), labels);
-        self.send_in_parts(move |engine, budget| refresh.go_on(engine, budget))
+        self.send_in_phases(move |engine, budget| {
+            refresh.go_on(engine, budget).ok_or(Writes::Named)
+        })
     }
 
     /// Sends a prepared refresh with the labels of the cluster.
@@ -189,7 +242,9 @@ impl Desk {
         labels: Vec<PartitionSpec>,
     ) -> DeskAnswer<Result<(), RefreshError>> {
         let mut refresh = LabelRefresh::prepared(prepared, labels);
-        self.send_in_parts(move |engine, budget| refresh.go_on(engine, budget))
+        self.send_in_phases(move |engine, budget| {
+            refresh.go_on(engine, budget).ok_or(Writes::Named)
+        })
     }
 
     /// Sends the verdicts of a round of preemption.
@@ -259,7 +314,23 @@ impl Desk {
         &self,
         part: impl FnMut(&mut Sequential, &mut usize) -> Option<T> + Send + 'static,
     ) -> DeskAnswer<T> {
-        self.send(|reply| Command::Change(LedgerChange::in_parts(reply, part)))
+        self.send(|reply| Command::Change(LedgerChange::in_parts(Writes::Named, reply, part)))
+    }
+
+    /// The same for a change of which each part says what the next one writes.
+    fn send_in_phases<T: Send + 'static>(
+        &self,
+        part: impl FnMut(&mut Sequential, &mut usize) -> Result<T, Writes> + Send + 'static,
+    ) -> DeskAnswer<T> {
+        self.send(|reply| Command::Change(LedgerChange::in_phases(Writes::AllQueues, reply, part)))
+    }
+
+    /// The same for a change of which parts write every queue.
+    fn send_queues<T: Send + 'static>(
+        &self,
+        part: impl FnMut(&mut Sequential, &mut usize) -> Option<T> + Send + 'static,
+    ) -> DeskAnswer<T> {
+        self.send(|reply| Command::Change(LedgerChange::in_parts(Writes::AllQueues, reply, part)))
     }
 
     /// Sends a submission.

@@ -106,7 +106,7 @@ impl Cluster {
             name: NodeName::new("node", name).expect("a host and a port"),
             java_hash: 0,
             killable: Vec::new(),
-            attributes: Vec::new(),
+            attributes: Arc::default(),
             tags: Vec::new(),
             enforced: false,
             labelled: false,

@@ -20,7 +20,7 @@ impl Queues<'_> {
         let settings = &queue.settings;
         let part = queue.part(PartitionId::DEFAULT);
         let masters = &leaf.parts[PartitionId::DEFAULT];
-        let limit = masters.master_limit.unwrap_or_default();
+        let limit = masters.master_limit().unwrap_or_default();
         let of_user = if leaf.users.is_empty() {
             limit
         } else {

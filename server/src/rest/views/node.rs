@@ -47,7 +47,7 @@ fn of_node(ledger: &Ledger, slot: capsched::id::NodeSlot) -> NodeFigures {
         used: node.allocated.get(),
         available: node.free.get(),
         containers: node.containers,
-        attributes: node.attributes.clone(),
+        attributes: node.attributes.to_vec(),
         tags,
     }
 }

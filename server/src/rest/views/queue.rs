@@ -368,7 +368,7 @@ impl Queues<'_> {
                 .with("amUsed", open(self.settings, &part.master_used.get()))
                 .with(
                     "amLimit",
-                    open(self.settings, &masters.master_limit.unwrap_or_default()),
+                    open(self.settings, &masters.master_limit().unwrap_or_default()),
                 )
                 .with(
                     "userAmLimit",
