@@ -293,8 +293,8 @@ impl Default for QueuePart {
 
 /// What only leaf queues have.
 ///
-/// What decisions read stands in front. Behind it stands together what every leaf is visited for when the cluster changes:
-/// the visit takes as long as its memory takes to come.
+/// What decisions read stands in front. Behind it stands what a change of the cluster reads of every leaf: its visit is
+/// bound by cache misses.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub struct Leaf {

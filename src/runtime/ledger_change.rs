@@ -45,8 +45,8 @@ impl LedgerChange {
         })
     }
 
-    /// A change of which each part but the last one says what the next one writes. The first one is known to write so
-    /// much.
+    /// A change of which each part but the last one says what the next one writes. `writes`: what the first one writes at
+    /// most.
     pub(super) fn in_phases<T: Send + 'static>(
         writes: Writes,
         reply: Reply<T>,

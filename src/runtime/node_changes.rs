@@ -74,21 +74,16 @@ pub(super) fn node_removal(
 {
     let name = node.clone();
     let mut removing = NodeChange::of(move |engine: &mut Sequential| engine.remove_node(&name));
-    let mut writes = Writes::AllQueues;
+    let mut had_containers = false;
     move |engine, budget| {
         if removing.is_to_begin() {
-            let ended = engine.end_part_on(&node, budget);
-            // The next part begins the removal, unless the node has containers again.
-            let before = std::mem::replace(
-                &mut writes,
-                if ended {
-                    Writes::AllQueues
-                } else {
-                    Writes::Named
-                },
-            );
-            if !ended || before == Writes::Named {
-                return Err(writes);
+            if !engine.end_part_on(&node, budget) {
+                had_containers = true;
+                return Err(Writes::Named);
+            }
+            // This part was to end containers: the next one may write every queue.
+            if std::mem::take(&mut had_containers) {
+                return Err(Writes::AllQueues);
             }
         }
         removing.go_on(engine, budget).ok_or(Writes::AllQueues)

@@ -316,7 +316,8 @@ fn compute_headroom_provider<const N: usize>(
     }
 }
 
-/// What a visit of the children of a queue depends on, read once: of some thousand of them each look takes long.
+/// What a visit of the children of a queue depends on, read in one scan: with some thousand of them a scan is mostly
+/// cache misses.
 struct ChildrenSettings {
     /// Whether any of them has a weight.
     weigh: bool,
