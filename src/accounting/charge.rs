@@ -113,6 +113,8 @@ pub(crate) fn charge_queue<const N: usize>(
     if part.divisors.epoch != epoch || (child.is_some() && part.ranks.epoch != epoch) {
         divides = prepare(state, queue, partition, &mut child);
         row = &mut state.queues[queue];
+    } else {
+        debug_assert!(part.known, "divisors come with figures");
     }
     let (parent, place) = (row.parent, row.place);
     let part = row.part_mut(partition);
@@ -145,6 +147,7 @@ fn prepare(
     partition: PartitionId,
     child: &mut Option<ChildMove>,
 ) -> bool {
+    state.note_known(queue, partition);
     let part = state.queues[queue].part(partition);
     let known = part.divisors.epoch == state.epoch;
     if child.is_some() && part.ranks.epoch != state.epoch {
@@ -190,6 +193,7 @@ pub(crate) fn update_used<const N: usize>(
     state.epoch += 1;
     let guaranteed: ResourceVector<N> = used_of(state, queue, partition);
     let (calculator, total) = (state.calculator, state.total(partition).narrow());
+    state.note_known(queue, partition);
     let part = state.queues[queue].part_mut(partition);
     let used = part.used.narrow();
     (part.known, part.behind) = (true, false);
@@ -203,7 +207,7 @@ pub(crate) fn update_used<const N: usize>(
     });
 }
 
-/// Adds to what a queue uses and has outstanding.
+/// Adds to what a queue uses and has outstanding; [`State::note_known`] comes before.
 #[inline(always)]
 pub(crate) fn add<const N: usize>(part: &mut QueuePart, charge: &Charge<N>) {
     part.used += charge.used;
@@ -307,9 +311,8 @@ pub(crate) fn add_queue_pending(
 ) {
     let mut next = Some(leaf);
     while let Some(queue) = next {
-        let row = &mut state.queues[queue];
-        next = row.parent;
-        let part = row.part_mut(partition).counting();
+        next = state.queues[queue].parent;
+        let part = state.counting(queue, partition);
         let before = part.pending.is_none();
         part.pending += size;
         if part.pending.is_none() != before {

@@ -182,9 +182,11 @@ impl DeferredAncestorCharges {
         }
         let part = state.queues[leaf].part_mut(partition);
         if part.behind {
+            debug_assert!(part.known, "it was charged before");
             add(part, charge);
         } else {
             self.open_entry::<N>(state, leaf, partition);
+            state.note_known(leaf, partition);
             add(state.queues[leaf].part_mut(partition), charge);
         }
         self.uncharged += charge.used;
@@ -321,6 +323,7 @@ fn charge_ancestors<const N: usize>(
     };
     moved.push(entry.leaf);
     while let Some(queue) = above {
+        state.note_known(queue, partition);
         let row = &mut state.queues[queue];
         above = row.parent;
         let part = row.part_mut(partition);

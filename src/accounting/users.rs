@@ -69,7 +69,7 @@ pub(crate) fn deactivate_user(state: &mut State, leaf: QueueSlot, user: UserSlot
         return;
     }
     follow_active_weight(state, leaf, false);
-    for partition in state.partition_ids() {
+    for partition in state.users[user].parts.partitions() {
         let used = state.users[user].part(partition).used.get();
         let users = state.queues[leaf].as_leaf_mut();
         users.parts[partition].active_used -= used;

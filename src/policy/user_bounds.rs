@@ -66,7 +66,7 @@ pub(super) fn known_bounds(
         return None;
     }
     let parts = &state.queues[leaf].as_leaf().parts;
-    let known = &parts.get(partition)?.bounds;
+    let known = &parts[partition].bounds;
     let holds = known.epoch == state.epoch || is_planted(PlantedFlaw::UserBoundsSurviveEpoch);
     debug_assert!(!holds || *known == user_bounds(state, leaf, partition));
     holds.then_some(known)

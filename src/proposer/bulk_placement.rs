@@ -39,7 +39,7 @@ use crate::accounting::{
 use crate::cluster::Node;
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, PartitionId, QueueSlot};
-use crate::queue::{App, Exclusivity, Queue, User};
+use crate::queue::{App, Exclusivity, Leaf, LeafPart, Queue, User};
 use crate::resource::with_width;
 use crate::snapshot::State;
 
@@ -214,29 +214,27 @@ fn is_alike(one: &State, other: &State) -> bool {
 }
 
 fn are_alike_queues((one, other): (&Queue, &Queue)) -> bool {
-    let moved = |queue: &Queue| {
-        queue.leaf.as_ref().map(|leaf| {
-            let parts = leaf.parts.iter();
-            let parts = parts.map(|part| (part.usage_ratio.to_bits(), part.active_used.clone()));
-            let users = (leaf.users_version, leaf.asking_users);
-            let weight = leaf.active_weight.to_bits();
-            (
-                users,
-                weight,
-                leaf.active.clone(),
-                parts.collect::<Vec<_>>(),
-            )
-        })
+    let moved = |leaf: &Leaf| {
+        let users = (leaf.users_version, leaf.asking_users);
+        (users, leaf.active_weight.to_bits(), leaf.active.clone())
     };
-    let mut parts = one.parts.iter().zip(&other.parts);
-    moved(one) == moved(other)
+    let of_users = |part: &LeafPart| (part.usage_ratio.to_bits(), part.active_used.clone());
+    let alike_leaves = match (&one.leaf, &other.leaf) {
+        (Some(one), Some(other)) => {
+            let mut parts = one.parts.pairs(&other.parts);
+            moved(one) == moved(other) && parts.all(|(one, other)| of_users(one) == of_users(other))
+        }
+        (one, other) => one.is_none() && other.is_none(),
+    };
+    let mut parts = one.parts.pairs(&other.parts);
+    alike_leaves
         && parts.all(|(one, other)| {
             (&one.used, &one.pending, &one.ranks) == (&other.used, &other.pending, &other.ranks)
         })
 }
 
 fn are_alike_users((one, other): (&User, &User)) -> bool {
-    let mut parts = one.parts.iter().zip(&other.parts);
+    let mut parts = one.parts.pairs(&other.parts);
     (one.active, one.asking_apps) == (other.active, other.asking_apps)
         && parts.all(|(one, other)| {
             (&one.used, one.usage_ratio.to_bits()) == (&other.used, other.usage_ratio.to_bits())
@@ -244,7 +242,7 @@ fn are_alike_users((one, other): (&User, &User)) -> bool {
 }
 
 fn are_alike_apps((one, other): (&App, &App)) -> bool {
-    let mut parts = one.parts.iter().zip(&other.parts);
+    let mut parts = one.parts.pairs(&other.parts);
     let mut keys = one.keys.iter().zip(&other.keys);
     one.asking == other.asking
         && parts.all(|(one, other)| (&one.used, &one.pending) == (&other.used, &other.pending))

@@ -8,7 +8,7 @@ use super::app_keys::AppKeys;
 use super::blacklist::Blacklist;
 use super::key_asks::KeyAsks;
 use super::master_moves::MasterMoves;
-use super::per_partition::PerPartition;
+use super::per_partition::{PerPartition, blank};
 
 use super::places::{PlaceAsk, Places};
 use super::restarts::Restarts;
@@ -359,6 +359,8 @@ impl App {
 fn position(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
+
+blank!(AppPart);
 
 /// Figures of an application on one partition.
 #[derive(Clone, Debug, Default)]

@@ -11,6 +11,7 @@ mod end_cause;
 mod gang;
 mod key_asks;
 mod key_reservations;
+mod leaf;
 mod master_moves;
 mod mends;
 mod multi_node;
@@ -41,6 +42,10 @@ pub use end_cause::EndCause;
 pub use gang::{Closeness, GangAsk, GangWait};
 pub use key_asks::{ConstrainedKey, KeyAsks};
 pub use key_reservations::{KeyReservations, ReservedAt};
+pub use leaf::{
+    ApplicationRule, Bound, Exclusivity, Floor, Leaf, LeafPart, LimitKind, SkippableHead,
+    UserBounds,
+};
 pub use master_moves::MasterMoves;
 pub use mends::Mends;
 pub use multi_node::{MultiNodeSettings, NodePolicy, NodePolicySettings};
@@ -65,10 +70,7 @@ pub use settings::{
     VectorEntry,
 };
 pub use shared_tree::{SharedTree, SharedTreeIter};
-pub use tree::{
-    Bound, CapacityMode, Divisors, Exclusivity, Floor, Leaf, LeafPart, LimitKind, Queue, QueuePart,
-    QueueState, SkippableHead, TemplatePart, UserBounds,
-};
+pub use tree::{CapacityMode, Divisors, Queue, QueuePart, QueueState, TemplatePart};
 pub use tree_node::{TreeEntry, TreeSum};
 pub use update::{
     ContainerChange, ContainerUpdate, UpdateError, UpdateKind, UpdateRefusal, UpdatedContainer,

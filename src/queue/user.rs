@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::per_partition::PerPartition;
+use super::per_partition::{PerPartition, blank};
 use crate::id::{PartitionId, QueueSlot};
 use crate::resource::{PackedVector, ResourceVector};
 
@@ -49,14 +49,14 @@ pub struct User {
 impl User {
     /// The record of a user without applications, of the usual weight.
     #[must_use]
-    pub fn new(leaf: QueueSlot, name: Arc<str>, partitions: usize) -> Self {
+    pub fn new(leaf: QueueSlot, name: Arc<str>) -> Self {
         Self {
             leaf,
             generation: 0,
             weight: 1.0,
             active: false,
             removed: false,
-            parts: PerPartition::new(partitions),
+            parts: PerPartition::default(),
             notice_pending: None,
             name,
             waiting_apps: 0,
@@ -95,6 +95,8 @@ pub struct UserPart {
     /// Masters of the user that count against the limit for masters.
     pub master_used: PackedVector,
 }
+
+blank!(UserPart);
 
 /// What a pass found about a user: the limit, and whether it was reached.
 // As AbstractLeafQueue.CachedUserLimit.

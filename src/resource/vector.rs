@@ -93,6 +93,16 @@ impl<const N: usize> ResourceVector<N> {
     /// Nothing of any type (`Resources.none`).
     pub const NONE: Self = Self([0; N]);
 
+    /// Whether its amounts, and what is left of them after any number of steps, are numbers of `f32`: none is rounded.
+    #[must_use]
+    pub fn is_exact_in_steps_of(&self, step: &Self) -> bool {
+        let is_exact = |(&amount, &step): (&i64, &i64)| {
+            let unit = (amount | step).trailing_zeros();
+            amount == 0 || (amount > 0 && amount >> unit <= 1 << f32::MANTISSA_DIGITS)
+        };
+        self.0.iter().zip(&step.0).all(is_exact)
+    }
+
     /// The same amount with room for every type.
     #[inline(always)]
     #[must_use]
@@ -330,6 +340,23 @@ mod tests {
     fn only_memory_and_vcores_stop_at_zero() {
         let left = ResourceVector::of(&[1, 1, 1]).minus_floored(&ResourceVector::of(&[2, 3, 4]));
         assert_eq!(left, ResourceVector::of(&[0, 0, -3]));
+    }
+
+    #[test]
+    fn amounts_are_exact_in_steps_that_share_their_unit() {
+        let of = ResourceVector::of;
+        let (many, odd) = ((1 << 24) * 1024, (1 << 24) * 1024 + 1024);
+        assert!(of(&[many, 7]).is_exact_in_steps_of(&of(&[2048, 1])));
+        assert!(
+            !of(&[odd, 7]).is_exact_in_steps_of(&of(&[2048, 1])),
+            "two bits too many"
+        );
+        assert!(
+            !of(&[many, 7]).is_exact_in_steps_of(&of(&[1, 1])),
+            "one step behind it is odd"
+        );
+        assert!(of(&[0, 0]).is_exact_in_steps_of(&of(&[0, 0])));
+        assert!(!of(&[-1, 0]).is_exact_in_steps_of(&of(&[1, 1])));
     }
 
     #[test]

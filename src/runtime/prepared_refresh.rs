@@ -78,7 +78,7 @@ impl Threaded {
             .unwrap_or_else(|refused| Err(refused.into()))
     }
 
-    /// Copies the queues in parts; not all of them, where the epoch changed meanwhile.
+    /// Copies the queues in parts; not all of them, where what a refresh depends on changed meanwhile.
     pub(super) fn copy_tree(&self) -> Result<TreeCopy, CallError> {
         let mut copy = self.inspect(TreeCopy::of)?;
         loop {

@@ -8,7 +8,10 @@ use super::table::{Ahead, Table};
 use crate::cluster::{Node, Partition};
 use crate::fast_path::{FastPath, PlantedFlaw, is_planted};
 use crate::id::{AppSlot, NodeSlot, PartitionId, QueueSlot, UserSlot, Version};
-use crate::queue::{App, Demand, Exclusivity, Queue, SchedulerSettings, User, asks_on, demand_of};
+use crate::queue::{
+    App, Demand, Exclusivity, Queue, QueuePart, QueueState, SchedulerSettings, User, asks_on,
+    demand_of,
+};
 use crate::resource::{Calculator, ResourceVector};
 
 /// Everything that a decision reads.
@@ -27,6 +30,9 @@ pub struct State {
     pub node_count: usize,
     /// Counts what may change the order of children other than their use.
     pub epoch: u64,
+    /// Counts changes of queues beside their figures: a state, or that a queue comes to have figures on a partition.
+    /// Those that come with a new epoch need not count.
+    pub outline: u64,
     /// Whether threads make passes on copies. Then a reservation is served only where the size that
     /// it holds fits, too; the reference looks only at what the key asks now, and a node gets too
     /// full when that shrank meanwhile. And the limits that users are handed are noted by the ledger when it
@@ -62,6 +68,7 @@ impl State {
             cluster: ResourceVector::NONE,
             node_count: 0,
             epoch: 1,
+            outline: 0,
             concurrent: false,
             copied: false,
             partitions: Table::default(),
@@ -71,6 +78,27 @@ impl State {
             demands: Table::default(),
             nodes: Table::default(),
         }
+    }
+
+    /// The figures of a queue on a partition, for one that use is about to move: from now on the queue has figures there.
+    #[inline]
+    pub fn counting(&mut self, queue: QueueSlot, partition: PartitionId) -> &mut QueuePart {
+        let part = self.queues[queue].part_mut(partition);
+        self.outline += u64::from(!part.counted);
+        part.counted = true;
+        part
+    }
+
+    /// A queue has capacity figures on a partition from now on, as whoever calls this notes in its row.
+    #[inline]
+    pub fn note_known(&mut self, queue: QueueSlot, partition: PartitionId) {
+        self.outline += u64::from(!self.queues[queue].part(partition).known);
+    }
+
+    /// Changes the state of a queue.
+    pub fn set_queue_state(&mut self, queue: QueueSlot, state: QueueState) {
+        self.queues[queue].state = state;
+        self.outline += 1;
     }
 
     /// Total of the active nodes of a partition.

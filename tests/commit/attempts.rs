@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use capsched::api::{
     AppEnd, AppError, AppSpec, ApplicationId, Ask, AskCall, AskError, ContainerId, EndCause,
-    Engine, Event, FinishedContainer, ModeKind, NodeName, NodeReport, NodeSpec, ResourceVector,
-    Restarts, RunningContainer, Scheduler, Sequential, StateView, Stepped, TreeSettings,
+    Engine, Event, FinishedContainer, GangAsk, ModeKind, NodeName, NodeReport, NodeSpec,
+    ResourceVector, Restarts, RunningContainer, Scheduler, Sequential, StateView, Stepped,
+    TreeSettings,
 };
 use capsched::config;
 
@@ -169,6 +170,40 @@ fn keeping(engine: &mut Sequential, containers: i32) -> (ContainerId, Vec<Contai
     let master = started(engine).unwrap();
     let running = run(engine, containers);
     (master, running)
+}
+
+#[test]
+fn a_gang_whose_members_are_kept_stays_whole() {
+    let mut engine = engine(&[]);
+    let (master, _) = keeping(&mut engine, 0);
+    let gang = |request_id| GangAsk {
+        request_id,
+        ..GangAsk::of(2, ResourceVector::of(&[1024, 1]), 1000)
+    };
+    engine.ask_gang(APP, &gang(1)).unwrap();
+    engine.ask(APP, &AskCall::default()).unwrap();
+    beat(&mut engine);
+    engine.take_events();
+    assert!(engine.container_finished(master));
+    assert_eq!(engine.start_attempt(APP), Ok(2));
+    beat(&mut engine);
+    assert!(started(&mut engine).is_some(), "the second attempt runs");
+    // With each gang some of those before are looked at, and those that are not whole are forgotten.
+    for request_id in 2..40 {
+        engine.ask_gang(APP, &gang(request_id)).unwrap();
+        let placed = engine.ask(APP, &AskCall::default()).unwrap().allocated;
+        assert_eq!(placed.len(), 2, "{request_id}");
+        let release = placed.iter().map(|granted| granted.container.number);
+        let release = AskCall {
+            release: release.collect(),
+            ..AskCall::default()
+        };
+        engine.ask(APP, &release).unwrap();
+        beat(&mut engine);
+        let whole = engine.ledger().whole_gangs();
+        let attempts = whole.map(|members| members[0].attempt);
+        assert_eq!(attempts.collect::<Vec<_>>(), [1], "{request_id}");
+    }
 }
 
 fn beat(engine: &mut Sequential) {

@@ -130,9 +130,10 @@ fn ask_again(ledger: &mut Ledger, app: usize, count: i32) {
 
 /// Figures of all queues: path, use, outstanding, used shares.
 fn figures(ledger: &Ledger) -> Vec<String> {
-    let queues = ledger.state().queues.iter();
-    let figures = queues.flat_map(|queue| {
-        queue.parts.iter().map(|part| {
+    let state = ledger.state();
+    let figures = state.queues.iter().flat_map(|queue| {
+        let parts = state.partition_ids().map(|partition| queue.part(partition));
+        parts.map(|part| {
             let shares = (part.used_capacity, part.absolute_used);
             let path = &queue.settings.path;
             format!("{path}: {:?} {:?} {shares:?}", part.used, part.pending)

@@ -280,3 +280,40 @@ fn the_applications_of_a_queue_move_and_end_together() {
         "those that it has go on"
     );
 }
+
+/// Rows get a place for a partition with their first figure there.
+#[test]
+fn a_new_label_changes_no_queue_user_or_application_until_something_runs_under_it() {
+    let mut engine = engine();
+    run(&mut engine, APP, 2);
+    let places = |engine: &Sequential| {
+        let state = engine.ledger().state();
+        let queues = state.queues.iter().map(|queue| queue.partitions().count());
+        let users = state
+            .users
+            .iter()
+            .map(|user| user.parts.partitions().count());
+        let apps = state.apps.iter().map(|app| app.parts.partitions().count());
+        queues.chain(users).chain(apps).collect::<Vec<_>>()
+    };
+    let before = places(&engine);
+    engine.add_label(&PartitionSpec {
+        name: "new".to_owned(),
+        exclusive: true,
+    });
+    assert_eq!(places(&engine), before);
+    engine.relabel_node(&node("n1"), "new").unwrap();
+    // Root, the leaf, the user and the application that has containers.
+    let moved = places(&engine).into_iter().zip(before);
+    assert_eq!(moved.filter(|(now, before)| now > before).count(), 4);
+    let view = StateView::of(engine.ledger());
+    let used = |path: &str, label: &str| {
+        let queue = view.queues.iter().find(|queue| &*queue.path == path);
+        let labels = &queue.unwrap().labels;
+        let used = labels.get(label).and_then(|figures| figures.used.as_ref());
+        used.map_or(0, |used| used[0])
+    };
+    assert_eq!(used("root.a", "new"), used("root", "new"));
+    assert_eq!((used("root.a", "new"), used("root.a", "")), (2048, 0));
+    assert_eq!(used("root.b", "new"), 0);
+}

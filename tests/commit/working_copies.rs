@@ -154,7 +154,7 @@ fn figures(state: &State) -> Vec<String> {
         out.push(format!("node {row:?}"));
     }
     for queue in state.queues.iter() {
-        for part in &queue.parts {
+        for part in state.partition_ids().map(|at| queue.part(at)) {
             let shares = (part.used_capacity, part.absolute_used, &part.ranks);
             let row = (
                 part.used.get(),
@@ -164,11 +164,11 @@ fn figures(state: &State) -> Vec<String> {
             );
             out.push(format!("{} {row:?}", queue.settings.path));
         }
-        for part in queue.leaf.iter().flat_map(|leaf| &leaf.parts) {
-            let row = (part.usage_ratio, part.active_used.get());
-            out.push(format!("users of {} {row:?}", queue.settings.path));
-        }
         if let Some(leaf) = &queue.leaf {
+            for part in state.partition_ids().map(|at| &leaf.parts[at]) {
+                let row = (part.usage_ratio, part.active_used.get());
+                out.push(format!("users of {} {row:?}", queue.settings.path));
+            }
             let row = (leaf.asking_users, leaf.active_weight, leaf.users_version);
             out.push(format!("users of {} {row:?}", queue.settings.path));
         }
@@ -176,14 +176,14 @@ fn figures(state: &State) -> Vec<String> {
     for user in state.users.iter() {
         let row = (user.asking_apps, user.active);
         out.push(format!("user {} asks {row:?}", user.name));
-        for part in &user.parts {
+        for part in state.partition_ids().map(|at| &user.parts[at]) {
             let row = (part.used.get(), part.usage_ratio);
             out.push(format!("user {} {row:?}", user.name));
         }
     }
     for app in state.apps.iter() {
         out.push(format!("app {} asks {}", app.id, app.asking));
-        for part in &app.parts {
+        for part in state.partition_ids().map(|at| app.part(at)) {
             out.push(format!(
                 "app {} {:?}",
                 app.id,

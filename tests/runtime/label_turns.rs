@@ -135,7 +135,8 @@ fn queues(desk: &Desk, other: &Desk) -> Vec<String> {
     let pairs = state.queues.iter().zip(&beside.queues);
     let rows = pairs.map(|(row, beside_it)| {
         let mut row: Queue = row.clone();
-        for (part, other) in row.parts.iter_mut().zip(&beside_it.parts) {
+        for partition in state.partition_ids() {
+            let (part, other) = (row.part_mut(partition), beside_it.part(partition));
             if part.divisors.epoch != state.epoch || other.divisors.epoch != beside.epoch {
                 part.divisors = Divisors::default();
             }

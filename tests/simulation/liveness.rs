@@ -199,7 +199,7 @@ fn scene(ledger: &Ledger) -> Vec<String> {
         ))
     };
     let queue = |queue: &Queue| {
-        let parts = queue.parts.iter();
+        let parts = state.partition_ids().map(|partition| queue.part(partition));
         let parts = parts.map(|part| (part.used.get(), part.limit.get(), part.absolute_maximum));
         format!("{}: {:?}", queue.settings.path, parts.collect::<Vec<_>>())
     };

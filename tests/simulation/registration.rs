@@ -68,7 +68,8 @@ fn settings(random: &mut Random, kind: usize) -> capsched::api::TreeSettings {
 fn shown(engine: &Stepped) -> Vec<String> {
     let state = engine.engine().ledger().state();
     let queues = state.queues.iter().map(|queue| {
-        let parts = queue.parts.iter().map(|part| {
+        let parts = state.partition_ids().map(|partition| {
+            let part = queue.part(partition);
             let own = (part.configured, part.known, part.counted, part.mode);
             let shares = (part.capacity, part.absolute_capacity, part.maximum_capacity);
             let other = (part.absolute_maximum, part.weight, part.normalized_weight);
@@ -82,7 +83,9 @@ fn shown(engine: &Stepped) -> Vec<String> {
                 leaf.maximum_applications,
                 leaf.maximum_applications_per_user,
             );
-            let limits = leaf.parts.iter().map(|part| part.master_limit());
+            let limits = state
+                .partition_ids()
+                .map(|at| leaf.parts[at].master_limit());
             let limits: Vec<_> = limits.collect();
             format!("{:?} {most:?} {limits:?}", leaf.published_limit)
         });

@@ -65,11 +65,19 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// The component-wise largest total of the nodes; looked for once for each change of them.
+    /// The component-wise largest total of the nodes.
     fn biggest_node(&self) -> ResourceVector {
-        let totals = self.registry.nodes();
-        self.history
-            .largest(totals.map(|node| self.state.nodes[node].total.get()))
+        let nodes = || self.registry.nodes();
+        let total = |node| self.state.nodes[node].total.get();
+        let largest = self.history.largest().get(nodes().map(total));
+        debug_assert_eq!(
+            largest,
+            nodes()
+                .map(total)
+                .fold(ResourceVector::NONE, |a, b| a.component_max(&b)),
+            "every node that comes, leaves or gets another total is counted"
+        );
+        largest
     }
 
     /// Checks size and label of an ask; returns the partition after defaults.

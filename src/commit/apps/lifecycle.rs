@@ -299,7 +299,7 @@ impl Ledger {
             master: None,
             stage: AppStage::Waiting,
             runnable: true,
-            parts: PerPartition::new(self.state.partitions.len()),
+            parts: PerPartition::default(),
             keys: AppKeys::default(),
             first_open: 0,
             requested: SmallVec::new(),

@@ -2,7 +2,7 @@
 //!
 //! Tests: `tests/commit/property.rs`.
 
-use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey};
+use crate::id::{AppSlot, ApplicationId, ContainerId, NodeSlot, PartitionId, SchedulerKey};
 use crate::proposer::Proposal;
 use crate::queue::PlaceAsk;
 use crate::resource::PackedVector;
@@ -140,6 +140,18 @@ impl Container {
             borrowed: false,
             give_back: GiveBack::Nothing,
             fetch_order: 0,
+        }
+    }
+
+    /// What stands in a slot that no container had yet.
+    pub(in crate::commit) fn gone() -> Self {
+        let id = ContainerId::new(ApplicationId::new(0), 0);
+        let (of, on) = (AppSlot(0), NodeSlot(0));
+        let of = (of, SchedulerKey::new(0, 0));
+        let gone = Self::waiting(id, of, (on, PackedVector::default()), (0, 0));
+        Self {
+            state: ContainerState::Gone,
+            ..gone
         }
     }
 

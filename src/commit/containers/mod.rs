@@ -35,6 +35,7 @@ mod reservations;
 pub(super) mod running_copy;
 pub(super) mod slab;
 pub(super) mod slot;
+pub(super) mod slots_ahead;
 pub(super) mod store;
 pub(super) mod unfetched;
 pub(super) mod updates;

@@ -4,7 +4,7 @@
 
 use super::container::{Container, ContainerState};
 use super::in_passes::CopiedRows;
-use crate::commit::gangs::members::PlacedGangs;
+use crate::commit::gangs::members::MembersOfGangs;
 use crate::commit::ledger::Ledger;
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::{AppSlot, ContainerId, NodeSlot, PartitionId, SchedulerKey, Set};
@@ -70,7 +70,7 @@ pub struct PlacedCopy {
     of: Vec<CopiedNode>,
     /// Position of each node in the order of registrations.
     positions: Vec<u64>,
-    gangs: PlacedGangs,
+    gangs: MembersOfGangs,
     now_ms: u64,
 }
 

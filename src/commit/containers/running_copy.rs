@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::container::ContainerState;
 use super::in_passes::CopiedRows;
-use crate::commit::gangs::members::PlacedGangs;
+use crate::commit::gangs::members::MembersOfGangs;
 use crate::commit::ledger::Ledger;
 use crate::id::{AppSlot, NodeSlot};
 use crate::queue::RunningContainer;
@@ -40,7 +40,7 @@ struct RunningOnNode {
 pub struct RunningCopy {
     of: Vec<RunningOnNode>,
     place_names: Vec<Arc<str>>,
-    gangs: PlacedGangs,
+    gangs: MembersOfGangs,
 }
 
 impl RunningCopy {

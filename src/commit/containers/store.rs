@@ -169,6 +169,17 @@ impl Containers {
         ContainerSlot(u32::try_from(index).expect("fewer than 2^32 containers"))
     }
 
+    /// Makes free slots until there are so many, `most` at most; how many it made.
+    pub(in crate::commit) fn make_room(&mut self, slots: usize, most: usize) -> usize {
+        let missing = slots.saturating_sub(self.free.len()).min(most);
+        for _ in 0..missing {
+            let index = self.records.push_with(Container::gone);
+            let index = u32::try_from(index).expect("fewer than 2^32 containers");
+            self.free.push(index);
+        }
+        missing
+    }
+
     /// Lists a placed container at its application and its node.
     #[inline(always)]
     pub(in crate::commit) fn list_placed(

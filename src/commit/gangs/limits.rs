@@ -4,7 +4,7 @@
 
 use super::sites::members_in;
 use super::waiting::WaitingGang;
-use crate::accounting::charge_user;
+use crate::accounting::{charge_user, charge_user_each};
 use crate::id::{PartitionId, QueueSlot, SchedulerKey, UserSlot};
 use crate::policy::{compute_user_limit, is_granted, user_value};
 use crate::queue::{App, AppStage, Exclusivity, GangWait, LimitKind};
@@ -47,28 +47,70 @@ pub(super) fn check_gang_limits(state: &State, gang: &WaitingGang) -> Result<u32
 }
 
 /// Whether the user of a gang is within the limit before each of its members. The application asks for
-/// the members already. The user is charged with them on the way, and relieved again.
+/// the members already.
 ///
-/// Cost: that of a user limit for each member beyond what a user is granted in any case.
+/// Cost: a share of the partition for each member. Where that is not enough the same again, and a user limit for each
+/// member that is not granted.
 // As AbstractLeafQueue.canAssignToUser, which a user may exceed by the last container.
 pub(super) fn is_gang_within_user_limit(state: &mut State, gang: &WaitingGang) -> bool {
-    let partition = gang.partition;
-    let (leaf, user) = (state.apps[gang.slot].leaf, state.apps[gang.slot].user);
+    let user = state.apps[gang.slot].user;
     if state.users[user].removed {
         return false;
     }
-    let row = state.users[user].clone();
-    let figures = state.queues[leaf].as_leaf().parts[partition].clone();
-    let within = with_width!(state.calculator, N => (0..gang.minimum).all(|_| {
+    // Must equal [`is_each_within`].
+    let surely = charging(state, gang, is_last_granted);
+    debug_assert!(
+        !surely || charging(state, gang, is_each_within),
+        "who is granted all members but one is granted fewer"
+    );
+    surely || charging(state, gang, is_each_within)
+}
+
+/// Whether the user is granted what all members but the last one come to, and fewer of them for sure: a sole active user
+/// is compared with what active users have, which grows as much with each member. Charges them.
+fn is_last_granted(state: &mut State, gang: &WaitingGang) -> bool {
+    let (leaf, user) = (state.apps[gang.slot].leaf, state.apps[gang.slot].user);
+    let partition = gang.partition;
+    let others = gang.minimum.saturating_sub(1) as usize;
+    let granted = with_width!(state.calculator, N => {
+        let each = std::iter::repeat_n(gang.size.narrow::<N>(), others);
+        charge_user_each(state, (leaf, user), partition, None, each);
+        is_granted::<N>(state, leaf, partition, &state.users[user])
+    });
+    let users = state.queues[leaf].as_leaf();
+    let base = users.parts[partition].active_used.get() + state.minimum;
+    granted
+        && users.active_weight.to_bits() == 1.0_f32.to_bits()
+        && base.is_exact_in_steps_of(&gang.size)
+}
+
+/// The same by a look at the limit before each member.
+fn is_each_within(state: &mut State, gang: &WaitingGang) -> bool {
+    let (leaf, user) = (state.apps[gang.slot].leaf, state.apps[gang.slot].user);
+    let partition = gang.partition;
+    with_width!(state.calculator, N => (0..gang.minimum).all(|_| {
         let within = is_within_limit::<N>(state, (leaf, user), partition);
         charge_user::<N>(state, leaf, user, partition, gang.size.narrow());
         within
-    }));
+    }))
+}
+
+/// Runs what charges the user of a gang, and relieves the user of it.
+fn charging(
+    state: &mut State,
+    gang: &WaitingGang,
+    run: fn(&mut State, &WaitingGang) -> bool,
+) -> bool {
+    let (leaf, user) = (state.apps[gang.slot].leaf, state.apps[gang.slot].user);
+    let row = state.users[user].clone();
+    let users = state.queues[leaf].as_leaf();
+    let (version, figures) = (users.users_version, users.parts[gang.partition].clone());
+    let within = run(state, gang);
     state.users[user] = row;
     let users = state.queues[leaf].as_leaf_mut();
-    users.parts[partition] = figures;
+    users.parts[gang.partition] = figures;
     // Limits by the versions in between are of other figures.
-    users.users_version += 1;
+    users.users_version = version + u64::from(gang.minimum) + 1;
     within
 }
 

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use super::Gangs;
-use super::placed::PlacedGang;
 use crate::commit::ledger::Ledger;
 use crate::id::{ContainerId, Map};
 
@@ -21,9 +20,9 @@ impl Ledger {
 
 /// The members of the minimum of each placed gang, of those as well that lost some.
 #[derive(Clone, Debug, Default)]
-pub(in crate::commit) struct PlacedGangs(Vec<Arc<Vec<ContainerId>>>);
+pub(in crate::commit) struct MembersOfGangs(Vec<Arc<Vec<ContainerId>>>);
 
-impl PlacedGangs {
+impl MembersOfGangs {
     /// The members of the gangs that have all of them, as [`Ledger::whole_gangs`] lists them. `live`: all containers.
     ///
     /// Cost: where there are gangs, a look at each container.
@@ -46,18 +45,8 @@ impl PlacedGangs {
 
 impl Gangs {
     /// The members of all placed gangs.
-    pub(in crate::commit) fn all_members(&self) -> PlacedGangs {
+    pub(in crate::commit) fn all_members(&self) -> MembersOfGangs {
         let gangs = self.placed.iter();
-        PlacedGangs(gangs.map(|gang| Arc::clone(&gang.members)).collect())
-    }
-
-    /// Notes a gang that was placed. Once there are twice as many as were whole, those that are not are forgotten.
-    pub(super) fn add_placed(&mut self, gang: PlacedGang, is_whole: impl Fn(&PlacedGang) -> bool) {
-        self.placed.push(gang);
-        if self.placed.len() > self.most_placed {
-            // Those that lost a member, or whose application ended.
-            self.placed.retain(is_whole);
-            self.most_placed = 2 * self.placed.len();
-        }
+        MembersOfGangs(gangs.map(|gang| Arc::clone(&gang.members)).collect())
     }
 }

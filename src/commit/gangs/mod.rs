@@ -59,7 +59,7 @@ mod waiting;
 use std::collections::BTreeMap;
 
 use self::hold::GangHold;
-use self::placed::PlacedGang;
+use self::placed::PlacedGangs;
 use self::prepared_members::PreparedMembers;
 use self::sites::GangSites;
 pub use self::waiting::WaitingGang;
@@ -83,10 +83,7 @@ pub(super) struct Gangs {
     holds: Vec<GangHold>,
     /// By partition: until when no gang holds nodes, in ms.
     rests: BTreeMap<PartitionId, u64>,
-    /// In the order in which they were placed.
-    placed: Vec<PlacedGang>,
-    /// How many of those are kept before they are looked through.
-    most_placed: usize,
+    placed: PlacedGangs,
     /// Whether something changed that may let a gang be placed.
     changed: bool,
     /// Whether asks of applications were changed since gangs were served last.
@@ -105,8 +102,7 @@ impl Default for Gangs {
             prepared: 0,
             holds: Vec::new(),
             rests: BTreeMap::new(),
-            placed: Vec::new(),
-            most_placed: 16,
+            placed: PlacedGangs::default(),
             changed: false,
             asked: false,
             next_check_ms: u64::MAX,

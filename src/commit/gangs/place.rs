@@ -5,10 +5,11 @@
 use super::limits::{check_gang_limits, is_gang_within_user_limit};
 use super::placed::PlacedGang;
 use super::plan::{members, plan};
+use super::prepared_members::WrittenMembers;
 use super::sites::{GangSites, GroupRoom};
 use super::waiting::WaitingGang;
 use crate::accounting::{FairChange, mark_moved};
-use crate::commit::event::{Event, GangStep};
+use crate::commit::event::GangStep;
 use crate::commit::ledger::Ledger;
 use crate::fast_path::FastPath;
 use crate::id::{ContainerId, NameId, NodeSlot};
@@ -45,15 +46,11 @@ impl Ledger {
             self.ask_for_gang(gang, 0);
             return Err(GangWait::UserLimit);
         }
-        let (nodes, events) = self.planned(gang, sites, room);
-        let members = self.apply_gang(gang, &nodes, events);
-        let placed = PlacedGang::new(gang.slot, gang.generation, members);
-        let (state, containers, names) = (&self.state, &self.containers, &self.registry);
-        self.gangs.add_placed(placed, |gang| {
-            let lives = |&id: &ContainerId| containers.by_name(names, id).is_some();
-            let kept = state.apps[gang.app].generation == gang.generation;
-            kept && gang.members.iter().all(lives)
-        });
+        let (nodes, written) = self.planned(gang, sites, room);
+        let members = self.apply_gang(gang, &nodes, written);
+        let (containers, names) = (&self.containers, &self.registry);
+        let lives = |&id: &ContainerId| containers.by_name(names, id).is_some();
+        self.gangs.placed.add(PlacedGang::new(members), lives);
         let waited_ms = self.clock.now_ms().saturating_sub(gang.asked_ms);
         self.outbox.push(gang.event(GangStep::Placed { waited_ms }));
         Ok(())
@@ -75,34 +72,34 @@ impl Ledger {
         mark_moved(&mut self.state, app, FairChange::Demand);
     }
 
-    /// The node of each member, and their events where they were prepared.
+    /// The node of each member, and what is written of them where they were prepared.
     fn planned(
         &mut self,
         gang: &WaitingGang,
         sites: &GangSites,
         room: GroupRoom,
-    ) -> (Vec<NodeSlot>, Option<Vec<Event>>) {
+    ) -> (Vec<NodeSlot>, Option<WrittenMembers>) {
         let prepared = self.gangs.members.take();
         let prepared = prepared.filter(|prepared| prepared.hold(&self.state, gang, sites));
         let Some(prepared) = prepared else {
             return (members(sites, room, gang.minimum), None);
         };
-        let (nodes, events) = prepared.into_parts();
+        let (nodes, written) = prepared.into_parts();
         debug_assert_eq!(
             nodes,
             members(sites, room, gang.minimum),
             "members are prepared for the sites as they are"
         );
-        (nodes, Some(events))
+        (nodes, Some(written))
     }
 
-    /// Places the members of a gang that are asked for, each on its node; returns their containers. `events`: those that
-    /// are prepared.
+    /// Places the members of a gang that are asked for, each on its node; returns their containers. `written`: what
+    /// is prepared of them.
     fn apply_gang(
         &mut self,
         gang: &WaitingGang,
         nodes: &[NodeSlot],
-        events: Option<Vec<Event>>,
+        written: Option<WrittenMembers>,
     ) -> Vec<ContainerId> {
         if !FastPath::GangTogether.is_taken() || injected(Mutant::GangInPart) {
             let events = self.outbox.event_count();
@@ -117,7 +114,11 @@ impl Ledger {
         });
         let row = &self.state.apps[gang.slot];
         let numbers = row.next_container..row.next_container + gang.minimum;
-        let ids = numbers.map(|number| row.container(number)).collect();
+        let ids = || numbers.map(|number| row.container(number)).collect();
+        let (ids, events) = match written {
+            Some(written) => (written.containers, Some(written.events)),
+            None => (ids(), None),
+        };
         self.apply_together(gang, nodes, events);
         debug_assert!(
             each.is_none_or(|each| self.has_placed_alike(&each, gang.slot, nodes)),

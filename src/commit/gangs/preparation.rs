@@ -2,7 +2,8 @@
 //!
 //! 1. From the first part on the table of nodes remembers which rows are written, as it does while gangs wait.
 //! 2. Each part looks at some nodes of the partition. Others are served in between.
-//! 3. Where all members have room they are planned, and their events are written (`prepared_members`).
+//! 3. Where all members have room they are planned, and their events are written (`prepared_members`). Slots for their
+//!    containers are made.
 //! 4. The gang is asked for with what was found. Before it is tried, nodes that were written meanwhile are looked at again.
 //!
 //! A change of the cluster, or of the nodes that the application excludes, has the preparation begin anew, some times at most.
@@ -14,6 +15,7 @@ use super::plan::plan;
 use super::prepared_members::PreparedMembers;
 use super::sites::GangSites;
 use super::waiting::WaitingGang;
+use crate::commit::containers::slots_ahead::SlotsAhead;
 use crate::commit::ledger::Ledger;
 use crate::id::AppSlot;
 use crate::queue::GangAsk;
@@ -41,6 +43,7 @@ struct SitesUnderWay {
     next: usize,
     /// Once all nodes were looked at.
     members: Option<PreparedMembers>,
+    slots: SlotsAhead,
     is_whole: bool,
 }
 
@@ -62,8 +65,8 @@ impl GangPreparation {
 }
 
 impl Ledger {
-    /// Goes on preparing an ask for a gang, with as many nodes and members as the budget has; whether it is prepared as far
-    /// as it will be. Whether the ask is accepted is up to [`Self::ask_prepared_gang`].
+    /// Goes on preparing an ask for a gang, with as many nodes, members and slots as the budget has. Whether it is prepared
+    /// as far as it will be. Whether the ask is accepted is up to [`Self::ask_prepared_gang`].
     pub fn prepare_gang(
         &mut self,
         app: AppSlot,
@@ -79,6 +82,10 @@ impl Ledger {
             return true;
         };
         found.go_on(&self.state, budget);
+        if found.members.is_some() {
+            let members = found.gang.minimum as usize;
+            found.is_whole &= found.slots.go_on(&mut self.containers, members, budget);
+        }
         preparation.under_way.insert(found).is_whole
     }
 
@@ -107,6 +114,7 @@ impl Ledger {
             sites,
             next: 0,
             members: None,
+            slots: SlotsAhead::default(),
             is_whole: false,
         })
     }

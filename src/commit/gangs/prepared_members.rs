@@ -1,4 +1,4 @@
-//! Where the members of a gang go, and their events, worked out in parts before the gang is asked for.
+//! Where the members of a gang go, their containers and their events, worked out in parts before the gang is asked for.
 //!
 //! It holds while the sites that the gang was planned on are the same, and the application has placed nothing since. What
 //! does not hold is worked out anew, in one piece.
@@ -26,7 +26,14 @@ pub(super) struct PreparedMembers {
     /// The node of each; members of one node come together.
     nodes: Vec<NodeSlot>,
     /// Those of the first members, in order.
-    events: Vec<Event>,
+    written: WrittenMembers,
+}
+
+/// The containers of members and their events, in the same order.
+#[derive(Clone, Debug)]
+pub(super) struct WrittenMembers {
+    pub(super) containers: Vec<ContainerId>,
+    pub(super) events: Vec<Event>,
 }
 
 impl PreparedMembers {
@@ -44,32 +51,35 @@ impl PreparedMembers {
             first: row.container(row.next_container),
             key: gang.key,
             queue: state.queues[row.leaf].settings.path.clone(),
-            // That of the gang comes behind them.
-            events: Vec::with_capacity(nodes.len() + 1),
+            written: WrittenMembers {
+                containers: Vec::with_capacity(nodes.len()),
+                // That of the gang comes behind them.
+                events: Vec::with_capacity(nodes.len() + 1),
+            },
             nodes,
         }
     }
 
-    /// Goes on with events, as many as the budget has.
+    /// Goes on with members, as many as the budget has.
     pub(super) fn go_on(&mut self, state: &State, gang: &WaitingGang, budget: &mut usize) {
-        let left = &self.nodes[self.events.len()..];
+        let WrittenMembers { containers, events } = &mut self.written;
+        let left = &self.nodes[events.len()..];
         let part = &left[..left.len().min(*budget)];
-        let numbers = self.first.number..;
-        let behind = numbers.skip(self.events.len());
-        let event = |(&node, number): (&NodeSlot, u32)| {
+        let behind = (self.first.number..).skip(events.len());
+        for (&node, number) in part.iter().zip(behind) {
             let id = ContainerId {
                 number,
                 ..self.first
             };
-            event(state, gang, (id, node), &self.queue)
-        };
-        self.events.extend(part.iter().zip(behind).map(event));
+            containers.push(id);
+            events.push(event(state, gang, (id, node), &self.queue));
+        }
         *budget -= part.len();
     }
 
     /// Whether all is worked out.
     pub(super) fn are_whole(&self) -> bool {
-        self.events.len() == self.nodes.len()
+        self.written.events.len() == self.nodes.len()
     }
 
     /// Whether they would be worked out alike now, by the sites as they are.
@@ -83,9 +93,9 @@ impl PreparedMembers {
             && self.queue == state.queues[row.leaf].settings.path
     }
 
-    /// The nodes and the events.
-    pub(super) fn into_parts(self) -> (Vec<NodeSlot>, Vec<Event>) {
-        (self.nodes, self.events)
+    /// The nodes, and what is written of their members.
+    pub(super) fn into_parts(self) -> (Vec<NodeSlot>, WrittenMembers) {
+        (self.nodes, self.written)
     }
 }
 

@@ -19,7 +19,7 @@ impl Leaves {
     /// Activates what fits in the limits for masters.
     // As AbstractLeafQueue.activateApplications.
     pub(in crate::commit) fn activate(&mut self, state: &mut State, leaf: QueueSlot) {
-        for partition in state.partition_ids() {
+        for partition in state.queues[leaf].partitions() {
             if is_limited_on(state, leaf, partition) {
                 compute_master_limit(state, leaf, partition);
             }
@@ -165,8 +165,7 @@ impl Leaves {
         record.waiting_apps -= 1;
         record.active_apps += 1;
         record.parts[partition].master_used += size;
-        let part = state.queues[leaf].part_mut(partition);
-        part.counting().master_used += size;
+        state.counting(leaf, partition).master_used += size;
         state.queues[leaf]
             .as_leaf_mut()
             .waiting
@@ -337,7 +336,6 @@ pub(in crate::commit) fn keep_master_limit(
     partition: PartitionId,
     limit: ResourceVector,
 ) {
-    let row = &mut state.queues[leaf];
-    row.part_mut(partition).counting();
-    row.as_leaf_mut().parts[partition].master_limit = Some(limit.into());
+    state.counting(leaf, partition);
+    state.queues[leaf].as_leaf_mut().parts[partition].master_limit = Some(limit.into());
 }

@@ -57,10 +57,9 @@ impl Leaves {
         }
         let queue = &state.queues[leaf];
         let weight = queue.settings.user_weights.get(name.as_ref()).copied();
-        let partitions = state.partitions.len();
         let record = User {
             weight: weight.unwrap_or(1.0),
-            ..User::new(leaf, Arc::clone(&name), partitions)
+            ..User::new(leaf, Arc::clone(&name))
         };
         let slot = self.store_user(state, record);
         self.skipped.cut(state, leaf, 0);
@@ -126,8 +125,8 @@ impl Leaves {
             before.push(old);
         }
         if let Some(cached) = cached {
-            let parts = &mut state.users[slot].parts;
-            for (part, cached) in parts.iter_mut().zip(cached) {
+            for (at, cached) in cached.into_iter().enumerate() {
+                let part = &mut state.users[slot].parts[PartitionId::at(at)];
                 (part.limit_version, part.cached_limits) =
                     (cached.limit_version, cached.cached_limits);
             }
@@ -265,7 +264,7 @@ impl Leaves {
         }
         state.users[user].active = true;
         follow_active_weight(state, leaf, true);
-        for partition in state.partition_ids() {
+        for partition in state.users[user].parts.partitions() {
             let used = state.users[user].part(partition).used.get();
             let users = state.queues[leaf].as_leaf_mut();
             users.parts[partition].active_used += used;

@@ -76,8 +76,7 @@ impl Leaves {
             row.move_master(from, to, size);
             let leaf = row.leaf;
             for (partition, size) in [(from, -size), (to, size)] {
-                let part = state.queues[leaf].part_mut(partition);
-                part.counting().master_used += size;
+                state.counting(leaf, partition).master_used += size;
                 state.users[user].parts[partition].master_used += size;
             }
         }
@@ -123,8 +122,7 @@ pub(in crate::commit) fn add_reserved(
 ) {
     let mut next = Some(leaf);
     while let Some(queue) = next {
-        let part = state.queues[queue].part_mut(partition);
-        part.counting().reserved += size;
+        state.counting(queue, partition).reserved += size;
         next = state.queues[queue].parent;
     }
     if partition == PartitionId::DEFAULT {

@@ -2,9 +2,9 @@
 //!
 //! Tests: `tests/inputs/requests.rs`.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::largest_total::LargestTotal;
 use crate::id::{NodeName, NodeSlot};
 use crate::resource::ResourceVector;
 
@@ -20,8 +20,7 @@ pub(in crate::commit) struct NodeHistory {
     registrations: u64,
     /// Total that each node registered with or was given last; that of a decommissioning node falls below it.
     offered: Vec<ResourceVector>,
-    /// Component-wise largest total of all nodes, until one comes, goes or is resized.
-    largest: Cell<Option<ResourceVector>>,
+    largest: LargestTotal,
 }
 
 impl NodeHistory {
@@ -32,7 +31,6 @@ impl NodeHistory {
             self.registered_at.resize(slot.index() + 1, 0);
         }
         self.registered_at[slot.index()] = self.registrations;
-        self.totals_changed();
     }
 
     /// Notes the total that a node was given.
@@ -79,20 +77,13 @@ impl NodeHistory {
         self.departed.remove(name)
     }
 
-    /// The total of a node changed, or a node came or left.
-    pub(in crate::commit) fn totals_changed(&mut self) {
-        self.largest.set(None);
+    /// The largest total of the nodes.
+    pub(in crate::commit) const fn largest(&self) -> &LargestTotal {
+        &self.largest
     }
 
-    /// The component-wise largest of the totals of all nodes; they are looked at once for each change.
-    pub(in crate::commit) fn largest(
-        &self,
-        totals: impl Iterator<Item = ResourceVector>,
-    ) -> ResourceVector {
-        self.largest.get().unwrap_or_else(|| {
-            let largest = totals.fold(ResourceVector::NONE, |a, b| a.component_max(&b));
-            self.largest.set(Some(largest));
-            largest
-        })
+    /// The same, for a node that comes, leaves or gets another total.
+    pub(in crate::commit) const fn largest_mut(&mut self) -> &mut LargestTotal {
+        &mut self.largest
     }
 }

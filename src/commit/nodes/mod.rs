@@ -16,6 +16,7 @@ mod description;
 pub(super) mod known_labels;
 pub(super) mod label_removal;
 mod labels;
+mod largest_total;
 
 pub(super) mod history;
 pub(super) mod life;

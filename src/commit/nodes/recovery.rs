@@ -242,7 +242,7 @@ fn drain_stopped(state: &mut State, leaf: QueueSlot) {
     let chain: Vec<_> = state.chain(leaf).collect();
     for queue in chain {
         if state.queues[queue].state == QueueState::Stopped {
-            state.queues[queue].state = QueueState::Draining;
+            state.set_queue_state(queue, QueueState::Draining);
         }
     }
 }

@@ -102,6 +102,7 @@ impl Ledger {
         };
         self.history.register(slot);
         self.history.offer(slot, total);
+        self.history.largest_mut().enter(&total);
         self.registry.add_node(spec.name.clone(), slot);
         self.state.node_count = self.registry.node_count();
         self.state.cluster += total;
@@ -139,7 +140,7 @@ impl Ledger {
         self.outbox.follow_up(FollowUpEvent::Labels(None));
         self.registry.remove_node(name);
         self.state.node_count = self.registry.node_count();
-        self.history.totals_changed();
+        self.history.largest_mut().leave(&total);
         self.state.partitions[partition].leave(slot);
         self.opportunistic.leave_node(slot);
         if self.state.nodes[slot].labelled {
@@ -182,7 +183,8 @@ impl Ledger {
             row.total.set(total);
             row.free.set(total - row.allocated.get());
             row.default_listed |= partition == PartitionId::DEFAULT;
-            self.history.totals_changed();
+            self.history.largest_mut().enter(&total);
+            self.history.largest_mut().leave(&before);
             self.outbox.follow_up(FollowUpEvent::Labels(None));
             self.outbox.send_labels(&self.state, slot);
             self.state.epoch += 1;

@@ -50,6 +50,11 @@ impl<'a> UnsettledView<'a> {
         &self.state().partitions
     }
 
+    /// Every partition that a name was ever known of.
+    pub fn partition_ids(self) -> impl Iterator<Item = PartitionId> {
+        self.state().partition_ids()
+    }
+
     /// Nodes by slot, also those that left.
     #[must_use]
     pub fn nodes(self) -> &'a Table<NodeSlot, Node> {
@@ -125,11 +130,6 @@ impl<'a> UnsettledQueue<'a> {
     #[must_use]
     pub fn is_leaf(self) -> bool {
         self.view.state().queues[self.queue].children.is_empty()
-    }
-
-    /// Partitions of which it has figures.
-    pub fn partitions(self) -> impl Iterator<Item = PartitionId> {
-        self.view.state().queues[self.queue].parts.partitions()
     }
 
     /// What it uses on a partition, with all charges that wait.
@@ -243,9 +243,15 @@ impl<'a> UnsettledUser<'a> {
         self.0.asking_apps
     }
 
-    /// What the user's containers and masters use, by partition.
-    pub fn used(self) -> impl Iterator<Item = (ResourceVector, ResourceVector)> {
-        let parts = self.0.parts.iter();
-        parts.map(|part| (part.used.get(), part.master_used.get()))
+    /// What the user's containers and reservations use on a partition.
+    #[must_use]
+    pub fn used(self, partition: PartitionId) -> ResourceVector {
+        self.0.parts[partition].used.get()
+    }
+
+    /// What the user's masters use of the limit for masters on a partition.
+    #[must_use]
+    pub fn master_used(self, partition: PartitionId) -> ResourceVector {
+        self.0.parts[partition].master_used.get()
     }
 }

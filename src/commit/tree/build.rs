@@ -13,11 +13,11 @@ use crate::commit::tree::capacity::recompute;
 use crate::commit::tree::fractions::update_absolute;
 use crate::commit::tree::managed::is_given_away;
 use crate::commit::tree::vector_capacities::set_root_capacity;
-use crate::id::{AppSlot, Map, PartitionId, QueuePath, QueueSlot, UserSlot};
+use crate::id::{Map, PartitionId, QueuePath, QueueSlot};
 use crate::queue::{
-    Amounts, AppOrder, CapacityMode, ConfiguredAmounts, ConfiguredState, CreationScheme,
-    LegacyCapacity, PartitionSettings, PerPartition, Queue, QueueKind, QueuePart, QueueSettings,
-    QueueState,
+    Amounts, AppOrder, ApplicationRule, CapacityMode, ConfiguredAmounts, ConfiguredState,
+    CreationScheme, LegacyCapacity, PartitionSettings, PerPartition, Queue, QueueKind, QueuePart,
+    QueueSettings, QueueState,
 };
 use crate::resource::{Calculator, PackedVector, ResourceVector, share};
 use crate::snapshot::State;
@@ -52,7 +52,6 @@ pub(in crate::commit) fn new_queue(
     parent: Option<QueueSlot>,
 ) -> Result<QueueSlot, RefreshError> {
     let state = initial_state(tree, &settings, parent)?;
-    let partitions = tree.state.partitions.len();
     let leaf = (settings.kind == QueueKind::Leaf).then(Default::default);
     let queue = Queue {
         parent,
@@ -60,7 +59,7 @@ pub(in crate::commit) fn new_queue(
         place: 0,
         most_children: 0,
         state,
-        parts: PerPartition::new(partitions),
+        parts: PerPartition::default(),
         mode: CapacityMode::Percent,
         apps: 0,
         runnable: 0,
@@ -72,9 +71,6 @@ pub(in crate::commit) fn new_queue(
         settings: Arc::clone(&settings),
     };
     let slot = QueueSlot::at(tree.state.queues.push(queue));
-    if let Some(leaf) = &mut tree.state.queues[slot].leaf {
-        leaf.parts.widen(partitions);
-    }
     configure(tree, slot);
     update_absolute(tree.state, slot);
     tree.read_template(slot, &settings);
@@ -114,6 +110,7 @@ pub(in crate::commit) fn configure(tree: &mut Tree<'_>, slot: QueueSlot) {
     let settings = Arc::clone(&tree.state.queues[slot].settings);
     if let Some(leaf) = &mut tree.state.queues[slot].leaf {
         leaf.fair = matches!(settings.leaf.app_order, AppOrder::Fair { .. });
+        leaf.application_rule = ApplicationRule::of(&settings.leaf);
     }
     // Requests without a label are for the default one, even where the cluster has no such label.
     let named = settings
@@ -130,11 +127,12 @@ pub(in crate::commit) fn configure(tree: &mut Tree<'_>, slot: QueueSlot) {
         let above = tree.state.queues[slot].parent;
         let above = above.map(|parent| tree.state.queues[parent].part(partition));
         let highest = above.map_or(ResourceVector::NONE, |part| part.amounts.maximum());
-        let part = tree.state.queues[slot].part_mut(partition);
-        part.accessible = settings.accessible.contains(&name);
         let of = settings.partitions.get(&name);
-        part.configured = of.is_some();
+        let access = (settings.accessible.contains(&name), of.is_some());
+        let row = &mut tree.state.queues[slot];
+        set_access(row, partition, access);
         let Some(of) = of else { continue };
+        let part = row.part_mut(partition);
         part.known = true;
         let minimum = configure_minimum(part, of, calculator, root);
         let highest = if minimum.is_none() {
@@ -147,6 +145,16 @@ pub(in crate::commit) fn configure(tree: &mut Tree<'_>, slot: QueueSlot) {
         part.master_share = of.maximum_master_share;
     }
     tree.state.queues[slot].mode = mode_of(tree, slot);
+}
+
+/// Whether requests for a partition are served at a queue, and whether it has settings of its own there. A partition of
+/// which neither is so needs no place.
+fn set_access(row: &mut Queue, partition: PartitionId, access: (bool, bool)) {
+    let part = row.part(partition);
+    if (part.accessible, part.configured) != access {
+        let part = row.part_mut(partition);
+        (part.accessible, part.configured) = access;
+    }
 }
 
 /// The capacity of a queue on a partition, as its settings say it; returns an absolute one.
@@ -344,7 +352,6 @@ impl Tree<'_> {
         let partition = Partition::new(Arc::clone(&name), exists, exclusive);
         let id = PartitionId::at(self.state.partitions.push(partition));
         self.registry.add_partition(name, id);
-        self.widen();
         id
     }
 
@@ -352,26 +359,6 @@ impl Tree<'_> {
     pub(in crate::commit) fn add_label(&mut self, label: &PartitionSpec) {
         self.add_partition(&label.name, true, label.exclusive);
         self.state.epoch += 1;
-    }
-
-    /// Gives every row a place for every partition.
-    fn widen(&mut self) {
-        let count = self.state.partitions.len();
-        for i in 0..self.state.queues.len() {
-            let queue = &mut self.state.queues[QueueSlot::at(i)];
-            queue.parts.widen(count);
-            if let Some(leaf) = &mut queue.leaf {
-                leaf.parts.widen(count);
-            }
-        }
-        for i in 0..self.state.users.len() {
-            let user = &mut self.state.users[UserSlot::at(i)];
-            user.parts.widen(count);
-        }
-        for i in 0..self.state.apps.len() {
-            let app = &mut self.state.apps[AppSlot::at(i)];
-            app.parts.widen(count);
-        }
     }
 
     /// Settings of a queue that a submission creates or created, by the present templates.
@@ -416,7 +403,7 @@ pub(in crate::commit) fn app_left(state: &mut State, queue: QueueSlot) {
             .all(|&child| state.queues[child].state == QueueState::Stopped),
     };
     if empty {
-        state.queues[queue].state = QueueState::Stopped;
+        state.set_queue_state(queue, QueueState::Stopped);
     }
 }
 
@@ -428,6 +415,6 @@ pub(in crate::commit) fn stop_queue(state: &mut State, queue: QueueSlot) {
     for child in state.queues[queue].children.clone() {
         stop_queue(state, child);
     }
-    state.queues[queue].state = QueueState::Draining;
+    state.set_queue_state(queue, QueueState::Draining);
     app_left(state, queue);
 }

@@ -12,7 +12,7 @@ use crate::id::{AppSlot, PartitionId, QueueSlot, UserSlot};
 use crate::policy::{
     Limits, ParentRoom, limit_under, master_limit_under, maximum_rounded_down, published_limit,
 };
-use crate::queue::{CapacityMode, Exclusivity, HeadroomProvider, QueueKind};
+use crate::queue::{ApplicationRule, CapacityMode, Exclusivity, HeadroomProvider, QueueKind};
 use crate::resource::{MAX_TYPES, ResourceVector, share, with_width};
 use crate::snapshot::State;
 
@@ -120,7 +120,7 @@ fn update_parent_legacy<const N: usize>(
         normalize_weights(state, queue);
     }
     if root {
-        for partition in state.partition_ids() {
+        for partition in state.queues[queue].partitions() {
             let total = state.total(partition);
             let part = state.queues[queue].part_mut(partition);
             if part.known {
@@ -246,7 +246,7 @@ fn follow_leaf_figures<const N: usize>(state: &mut State, leaf: QueueSlot, hande
     let row = state.queues[leaf].as_leaf_mut();
     row.published_limit.set(limit);
     debug_assert_eq!(current, published_limit(state, leaf));
-    for partition in state.partition_ids() {
+    for partition in state.queues[leaf].partitions() {
         follow_on(state, leaf, partition, &current);
     }
 }
@@ -354,10 +354,10 @@ fn normalize_weights(state: &mut State, parent: QueueSlot) {
         for &child in &children {
             let row = &mut state.queues[child];
             let dynamic = row.settings.dynamic && !managed;
-            let part = row.part_mut(partition);
             // As AbstractParentQueue.updateClusterResourceLegacyMode: dynamic queues weigh
             // something on every partition of their parent, of which they may have nothing.
-            if dynamic && !part.configured {
+            if dynamic && !row.part(partition).configured {
+                let part = row.part_mut(partition);
                 (part.known, part.weight) = (true, 1.0);
             }
         }
@@ -384,7 +384,7 @@ fn normalize_weights(state: &mut State, parent: QueueSlot) {
 fn update_effective<const N: usize>(state: &mut State, queue: QueueSlot) {
     state.epoch += 1;
     let absolute = state.queues[queue].mode == CapacityMode::Absolute;
-    for partition in state.partition_ids() {
+    for partition in state.queues[queue].partitions() {
         if !state.queues[queue].part(partition).configured {
             continue;
         }
@@ -447,16 +447,18 @@ fn update_minimum_ratio(
     let root_without_nodes = row.parent.is_none() && own.is_none();
     let calculator = state.calculator;
     let too_little = calculator.compare(&state.cluster, &own, sum).is_lt();
-    state.queues[queue].part_mut(partition).minimum_ratio = (too_little && !root_without_nodes)
-        .then(|| {
-            let ratio = |i: usize| (sum[i] != 0).then(|| share::safe_div(own[i], sum[i]));
-            Box::new(std::array::from_fn::<_, MAX_TYPES, _>(ratio))
-        });
+    let ratios = (too_little && !root_without_nodes).then(|| {
+        let ratio = |i: usize| (sum[i] != 0).then(|| share::safe_div(own[i], sum[i]));
+        Box::new(std::array::from_fn::<_, MAX_TYPES, _>(ratio))
+    });
+    if ratios.is_some() || row.part(partition).minimum_ratio.is_some() {
+        state.queues[queue].part_mut(partition).minimum_ratio = ratios;
+    }
 }
 
 /// Used shares on every partition that the queue has figures for.
 pub(in crate::commit) fn update_statistics<const N: usize>(state: &mut State, queue: QueueSlot) {
-    for partition in state.partition_ids() {
+    for partition in state.queues[queue].partitions() {
         if state.queues[queue].part(partition).has_figures() {
             update_used::<N>(state, queue, partition);
         }
@@ -470,8 +472,10 @@ pub(in crate::commit) fn update_maximum_applications(state: &mut State, leaf: Qu
     let every = settings.global_queue_maximum_applications;
     let base = every.map_or(system, |every| every.min(system));
     let queue = &state.queues[leaf];
+    let rule = queue.as_leaf().application_rule;
+    debug_assert_eq!(rule, ApplicationRule::of(&queue.settings.leaf));
     let not_ready = !settings.legacy_queue_mode && state.cluster.is_none();
-    let most = match queue.settings.leaf.maximum_applications {
+    let most = match rule.maximum_applications {
         Some(most) => most,
         None if not_ready => base,
         None if every.is_some() && queue.mode != CapacityMode::Absolute => base,
@@ -482,12 +486,11 @@ pub(in crate::commit) fn update_maximum_applications(state: &mut State, leaf: Qu
             .map(|part| share::portion(base, part.absolute_capacity))
             .fold(-1, i32::max),
     };
-    let of = &queue.settings.leaf;
-    let unbounded = of.user_limit_factor.to_bits() == (-1.0f32).to_bits();
+    let unbounded = rule.user_limit_factor.to_bits() == (-1.0f32).to_bits();
     let per_user = if unbounded {
         most
     } else {
-        let (percent, factor) = (of.user_limit_percent, of.user_limit_factor);
+        let (percent, factor) = (rule.user_limit_percent, rule.user_limit_factor);
         most.min(share::applications_per_user(most, percent, factor))
     };
     let users = state.queues[leaf].as_leaf_mut();

@@ -11,7 +11,7 @@ use crate::snapshot::State;
 pub(in crate::commit) fn update_absolute(state: &mut State, queue: QueueSlot) {
     state.epoch += 1;
     let legacy = state.settings.legacy_queue_mode;
-    for partition in state.partition_ids() {
+    for partition in state.queues[queue].partitions() {
         let row = &state.queues[queue];
         if !row.part(partition).known {
             continue;

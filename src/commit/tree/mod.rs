@@ -2,6 +2,7 @@
 
 pub(super) mod build;
 pub(super) mod capacity;
+mod configured_queue;
 pub(super) mod fractions;
 pub(super) mod managed;
 pub(super) mod prepared;

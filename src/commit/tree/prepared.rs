@@ -6,8 +6,8 @@
 //!
 //! # When it is valid
 //!
-//! While nothing changed that the copy was read from: the epoch, the settings, the totals of partitions, and of each
-//! queue its state and where it counts. A prepared refresh is stale otherwise.
+//! While nothing changed that the copy was read from: the epoch, the settings and the totals of partitions. Of queues
+//! that is their states, and on which partitions they have figures, which the state counts. Otherwise it is stale.
 //!
 //! # What goes as a whole
 //!
@@ -20,6 +20,7 @@ use std::mem::swap;
 use std::sync::Arc;
 
 use super::capacity::follow_use;
+use super::configured_queue::ConfiguredQueue;
 use super::refresh::renew_order;
 use super::refresh_checks::check_refresh;
 use super::refresh_error::RefreshError;
@@ -31,9 +32,7 @@ use crate::commit::registry::Registry;
 use crate::commit::{Labels, PartitionSpec};
 use crate::fast_path::{PlantedFlaw, is_planted};
 use crate::id::QueueSlot;
-use crate::queue::{
-    Queue, QueueKind, QueuePart, QueueState, SchedulerSettings, Templates, TreeSettings,
-};
+use crate::queue::{Queue, QueueKind, SchedulerSettings, Templates, TreeSettings};
 use crate::resource::ResourceVector;
 use crate::snapshot::State;
 
@@ -47,8 +46,6 @@ pub struct TreeCopy {
     templates: Arc<dyn Templates>,
     /// Labels that the cluster knows before the settings hold.
     labels: Vec<PartitionSpec>,
-    /// What use may change without a new epoch, of all queues together.
-    marks: Vec<u8>,
     /// Queues that there are.
     queues: usize,
 }
@@ -61,11 +58,16 @@ pub struct PreparedRefresh {
     stamps: Stamps,
     /// Why the settings are refused.
     refused: Option<RefreshError>,
-    /// What the refresh came to. Once it is taken over, what it replaced.
-    state: State,
+    /// Settings of the scheduler that hold from then on. Once they are taken over, those that held before.
+    scheduler: Arc<SchedulerSettings>,
+    /// Smallest allocation.
+    minimum: ResourceVector,
     templates: Arc<dyn Templates>,
-    /// Whether the refresh configures a queue otherwise than before, by slot.
-    changed: Vec<bool>,
+    /// Epoch that the refresh came to.
+    epoch: u64,
+    /// Queues that are configured otherwise than before, in the order of their slots. Once they are taken over, what they
+    /// replaced.
+    changed: Vec<ConfiguredQueue>,
     /// Queues that are new.
     added: Vec<Queue>,
 }
@@ -78,60 +80,34 @@ struct Stamps {
     cluster: ResourceVector,
     totals: Vec<ResourceVector>,
     queues: usize,
-    marks: Vec<u8>,
+    outline: u64,
 }
 
 impl Stamps {
-    fn of(state: &State, marks: Vec<u8>) -> Self {
+    fn of(state: &State) -> Self {
         Self {
             epoch: state.epoch,
             settings: Arc::clone(&state.settings),
             cluster: state.cluster,
             totals: totals(state).collect(),
             queues: state.queues.len(),
-            marks,
+            outline: state.outline,
         }
     }
 
     /// Whether a copy that was read now would be the same.
-    ///
-    /// Cost: a look at each queue.
     fn hold(&self, state: &State) -> bool {
         self.epoch == state.epoch
             && Arc::ptr_eq(&self.settings, &state.settings)
             && self.cluster == state.cluster
             && totals(state).eq(self.totals.iter().copied())
             && self.queues == state.queues.len()
-            && self.marks_hold(state)
-    }
-
-    fn marks_hold(&self, state: &State) -> bool {
-        let mut left = &*self.marks;
-        let mut is_as_marked = |row: &Queue| {
-            let mut alike = true;
-            let mut known = left.iter();
-            each_mark(row, |mark| alike &= known.next() == Some(&mark));
-            left = known.as_slice();
-            alike
-        };
-        state.queues.iter().all(&mut is_as_marked) && left.is_empty()
+            && self.outline == state.outline
     }
 }
 
 fn totals(state: &State) -> impl Iterator<Item = ResourceVector> {
     state.partitions.iter().map(|partition| partition.total)
-}
-
-/// What use may change of a queue without a new epoch: its state, and the partitions that it has figures for.
-#[inline]
-fn each_mark(queue: &Queue, mut note: impl FnMut(u8)) {
-    note(match queue.state {
-        QueueState::Running => 0,
-        QueueState::Draining => 1,
-        QueueState::Stopped => 2,
-    });
-    let of_part = |part: &QueuePart| u8::from(part.known) | u8::from(part.counted) << 1;
-    queue.parts.iter().for_each(|part| note(of_part(part)));
 }
 
 impl TreeCopy {
@@ -140,7 +116,7 @@ impl TreeCopy {
     pub fn of(ledger: &Ledger) -> Self {
         let from = &ledger.state;
         let mut state = State::new(Arc::clone(&from.settings));
-        (state.cluster, state.epoch) = (from.cluster, from.epoch);
+        (state.cluster, state.epoch, state.outline) = (from.cluster, from.epoch, from.outline);
         (state.node_count, state.concurrent) = (from.node_count, from.concurrent);
         for partition in &from.partitions {
             let name = Arc::clone(&partition.name);
@@ -152,22 +128,21 @@ impl TreeCopy {
             state,
             templates: Arc::clone(&ledger.templates),
             labels: Vec::new(),
-            marks: Vec::new(),
             queues: from.queues.len(),
         }
     }
 
-    /// Copies further queues, as many as the budget has; whether no more are copied: none is left, or the ledger has
-    /// another epoch by now.
+    /// Copies further queues, as many as the budget has. Whether no more are copied: none is left, or what was copied is
+    /// stale.
     pub fn go_on(&mut self, ledger: &Ledger, budget: &mut usize) -> bool {
         let from = &ledger.state;
-        while self.state.epoch == from.epoch && self.state.queues.len() < from.queues.len() {
+        let same = |state: &State| (state.epoch, state.outline) == (from.epoch, from.outline);
+        while same(&self.state) && self.state.queues.len() < from.queues.len() {
             if *budget == 0 {
                 return false;
             }
             *budget = budget.saturating_sub(COPY);
             let row = &from.queues[QueueSlot::at(self.state.queues.len())];
-            each_mark(row, |mark| self.marks.push(mark));
             self.state.queues.push(row_copies::without_apps(row));
         }
         true
@@ -197,13 +172,15 @@ impl TreeCopy {
         if !self.is_whole() || !may_be_prepared(&self.state, &settings) {
             return Err(settings);
         }
-        let stamps = Stamps::of(&self.state, std::mem::take(&mut self.marks));
+        let stamps = Stamps::of(&self.state);
         let before: Vec<Queue> = self.state.queues.iter().cloned().collect();
         let Some(applied) = self.apply(&settings, &before) else {
             return Err(settings);
         };
-        let rows = before.iter().zip(&self.state.queues);
-        let changed = rows.map(|(before, after)| !row_copies::are_configured_alike(before, after));
+        let rows = before.iter().zip(&self.state.queues).enumerate();
+        let changed = rows.filter_map(|(at, (before, after))| {
+            ConfiguredQueue::changed(QueueSlot::at(at), before, after)
+        });
         let changed = changed.collect();
         let mut added = self.state.queues.split_off(stamps.queues);
         added.iter_mut().for_each(row_copies::forget_use);
@@ -212,7 +189,9 @@ impl TreeCopy {
             labels: self.labels,
             stamps,
             refused: applied.err(),
-            state: self.state,
+            scheduler: Arc::clone(&self.state.settings),
+            minimum: self.state.minimum,
+            epoch: self.state.epoch,
             templates: self.templates,
             changed,
             added,
@@ -277,8 +256,6 @@ impl PreparedRefresh {
 
 impl Ledger {
     /// Whether a prepared refresh comes to what the whole form would come to now.
-    ///
-    /// Cost: a look at each queue.
     #[must_use]
     pub fn is_current(&self, prepared: &PreparedRefresh) -> bool {
         prepared.stamps.hold(&self.state) || is_planted(PlantedFlaw::PreparedRefreshIsStale)
@@ -317,16 +294,16 @@ impl Ledger {
     fn take_over_prepared(&mut self, prepared: &mut PreparedRefresh) {
         // What was computed under the old capacities holds no more.
         self.state.epoch += 1;
-        swap(&mut self.state.settings, &mut prepared.state.settings);
-        self.state.minimum = prepared.state.minimum;
+        swap(&mut self.state.settings, &mut prepared.scheduler);
+        self.state.minimum = prepared.minimum;
         swap(&mut self.templates, &mut prepared.templates);
         self.add_and_remove(prepared);
         let parked = self.take_queues(prepared);
         debug_assert!(
-            self.state.epoch <= prepared.state.epoch,
+            self.state.epoch <= prepared.epoch,
             "the whole form takes more steps"
         );
-        self.state.epoch = self.state.epoch.max(prepared.state.epoch);
+        self.state.epoch = self.state.epoch.max(prepared.epoch);
         if parked {
             self.leaves.reconsider_parked(&mut self.state);
         }
@@ -334,18 +311,17 @@ impl Ledger {
 
     /// Adds the queues that are new, and removes those that are gone.
     fn add_and_remove(&mut self, prepared: &mut PreparedRefresh) {
-        for (at, &changed) in prepared.changed.iter().enumerate() {
-            let slot = QueueSlot::at(at);
-            let new = &mut prepared.state.queues[slot];
-            if !changed || !new.removed || self.state.queues[slot].removed {
+        for new in prepared.changed.iter_mut().filter(|new| new.is_removed()) {
+            let slot = new.slot();
+            let row = &self.state.queues[slot];
+            if row.removed {
                 continue;
             }
-            let row = &self.state.queues[slot];
             self.registry.remove_queue(&row.settings.path, slot);
             if row.is_leaf() {
                 self.leaves.skipped_mut().cut(&mut self.state, slot, 0);
             }
-            row_copies::take_configuration(&mut self.state.queues[slot], new);
+            new.install(&mut self.state.queues[slot]);
         }
         for row in prepared.added.drain(..) {
             let path = row.settings.path.clone();
@@ -357,17 +333,19 @@ impl Ledger {
     /// Takes over what the configuration says of queues, and what follows from use; whether any application is parked.
     fn take_queues(&mut self, prepared: &mut PreparedRefresh) -> bool {
         let mut parked = false;
-        let (changed, new) = (&prepared.changed, &mut prepared.state.queues);
+        let known = prepared.stamps.queues;
+        let mut changed = prepared.changed.iter_mut().peekable();
         follow_use(&mut self.state, &mut self.leaves, |state, leaves, slot| {
-            let Some(&changed) = changed.get(slot.index()) else {
+            if slot.index() >= known {
                 return;
-            };
+            }
             let is_leaf = state.queues[slot].is_leaf();
             if is_leaf {
                 leaves.skipped_mut().cut(state, slot, 0);
             }
-            if changed {
-                row_copies::take_configuration(&mut state.queues[slot], &mut new[slot]);
+            while changed.next_if(|changed| changed.slot() < slot).is_some() {}
+            if let Some(changed) = changed.next_if(|changed| changed.slot() == slot) {
+                changed.install(&mut state.queues[slot]);
             }
             if is_leaf {
                 renew_order(state, leaves, slot);

@@ -307,7 +307,7 @@ impl Tree<'_> {
                 stop_queue(self.state, slot);
             }
             Some(ConfiguredState::Running) if before != QueueState::Running => {
-                self.state.queues[slot].state = QueueState::Running;
+                self.state.set_queue_state(slot, QueueState::Running);
             }
             _ => {}
         }

@@ -175,7 +175,7 @@ fn rounded(amount: f64, phase: VectorPhase) -> f64 {
 // As RootQueueCapacityCalculator with RootCalculationDriver.
 pub(in crate::commit) fn set_root_capacity(state: &mut State) {
     state.epoch += 1;
-    for partition in state.partition_ids() {
+    for partition in state.queues[State::ROOT].partitions() {
         let total = state.total(partition);
         let part = state.queues[State::ROOT].part_mut(partition);
         if part.configured || partition == PartitionId::DEFAULT {

@@ -146,7 +146,7 @@ fn queues(books: &Books, view: UnsettledView<'_>) -> Result<(), Violation> {
     let [mut used, mut reserved] = sums_of_queues(books);
     for queue in view.queues().filter(|queue| !queue.is_removed()) {
         let path = &*queue.settings().path;
-        for partition in queue.partitions() {
+        for partition in view.partition_ids() {
             let label = &*view.partitions()[partition].name;
             let own = used.remove(&(path, label)).unwrap_or_default();
             same(
@@ -183,11 +183,11 @@ fn users(books: &Books, view: UnsettledView<'_>) -> Result<(), Violation> {
     }
     for user in view.users().filter(|user| !user.is_removed()) {
         let (name, leaf) = (user.name(), &*view.queue(user.leaf()).settings().path);
-        for ((stated, _), partition) in user.used().zip(view.partitions().iter()) {
-            let label = &*partition.name;
+        for partition in view.partition_ids() {
+            let label = &*view.partitions()[partition].name;
             let own = used.remove(&(leaf, name, label));
             let what = || format!("use of {name} in {leaf} on `{label}`");
-            same("U1", what, stated, own.unwrap_or_default())?;
+            same("U1", what, user.used(partition), own.unwrap_or_default())?;
         }
     }
     all_found("U1", &used)
@@ -220,13 +220,13 @@ fn apps(books: &Books, view: UnsettledView<'_>) -> Result<(), Violation> {
 fn reservations(books: &Books, view: UnsettledView<'_>) -> Result<(), Violation> {
     for (id, slot) in view.apps_by_id() {
         let app = &view.apps()[slot];
-        for (part, partition) in app.parts.iter().zip(app.parts.partitions()) {
+        for partition in view.partition_ids() {
             let label = &*view.partitions()[partition].name;
             let on_it = |held: &&BookedContainer| books.nodes[&held.node].label == label;
             let own = books.reserved_by(id).map(|(_, held)| held).filter(on_it);
             let own = own.fold(ResourceVector::NONE, |sum, held| sum + held.size);
             let what = || format!("reservations of {id} on `{label}`");
-            same("R6", what, part.reserved.get(), own)?;
+            same("R6", what, app.part(partition).reserved.get(), own)?;
         }
         let listed: usize = app.keys.iter().map(|asks| asks.reserved.len()).sum();
         let own = books.reserved_by(id).count();

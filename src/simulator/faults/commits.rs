@@ -155,7 +155,8 @@ impl World<'_> {
         };
         let state = engine.ledger().state();
         for queue in state.queues.iter().filter(|queue| !queue.removed) {
-            for (part, partition) in queue.parts.iter().zip(queue.parts.partitions()) {
+            for partition in state.partition_ids() {
+                let part = queue.part(partition);
                 let below = queue.children.iter().map(|&child| &state.queues[child]);
                 let below = below.map(|child| child.part(partition).pending.get());
                 let below = below.reduce(|sum, pending| sum + pending);
@@ -169,7 +170,7 @@ impl World<'_> {
         let live = state.queues.iter().map(|queue| &queue.parts);
         let published = snapshot.queues.iter().map(|queue| &queue.parts);
         for (live, published) in live.zip(published) {
-            let same = live.iter().zip(published).all(|(a, b)| a.used == b.used);
+            let same = live.pairs(published).all(|(a, b)| a.used == b.used);
             if !same {
                 return fault("E2", format!("snapshot {} has other queues", self.version));
             }

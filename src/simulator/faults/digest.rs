@@ -26,7 +26,7 @@ impl Digest {
         digest.add(&view.settings());
         for queue in view.queues() {
             digest.add(&queue.settings());
-            for partition in queue.partitions() {
+            for partition in view.partition_ids() {
                 digest.add(&(queue.shares(partition), queue.absolute_shares(partition)));
             }
         }
@@ -50,7 +50,7 @@ impl Digest {
         }
         for queue in view.queues() {
             queue.is_removed().hash(hash);
-            for partition in queue.partitions() {
+            for partition in view.partition_ids() {
                 let (used, reserved) = (queue.used(partition), queue.reserved(partition));
                 (used, reserved, queue.limit(partition)).hash(hash);
                 queue.master_used(partition).hash(hash);
@@ -60,14 +60,16 @@ impl Digest {
         for user in view.users() {
             (user.leaf(), user.generation(), user.is_removed()).hash(hash);
             (user.is_active(), user.active_apps(), user.asking_apps()).hash(hash);
-            user.used().for_each(|used| used.hash(hash));
+            for partition in view.partition_ids() {
+                (user.used(partition), user.master_used(partition)).hash(hash);
+            }
         }
         for (id, slot) in view.apps_by_id() {
             let app = &view.apps()[slot];
             (id, app.generation, app.leaf, app.user, app.next_container).hash(hash);
             std::mem::discriminant(&app.stage).hash(hash);
             (app.asking, app.priority, app.master).hash(hash);
-            for part in &app.parts {
+            for part in view.partition_ids().map(|partition| app.part(partition)) {
                 (part.used.get(), part.pending.get(), part.reserved.get()).hash(hash);
             }
             for asks in &app.keys {

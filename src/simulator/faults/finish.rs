@@ -119,9 +119,9 @@ impl World<'_> {
         if !self.books.is_empty() {
             return fault("L6", "something outlives the last application".to_owned());
         }
-        let queues = self.pipeline.engine().view().queues();
-        for queue in queues.filter(|queue| !queue.is_removed()) {
-            for partition in queue.partitions() {
+        let view = self.pipeline.engine().view();
+        for queue in view.queues().filter(|queue| !queue.is_removed()) {
+            for partition in view.partition_ids() {
                 let (used, pending) = (queue.used(partition), queue.pending(partition));
                 if !used.is_none() || !pending.is_none() {
                     let path = &queue.settings().path;
