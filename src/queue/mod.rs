@@ -51,7 +51,7 @@ pub use mends::Mends;
 pub use multi_node::{MultiNodeSettings, NodePolicy, NodePolicySettings};
 pub use opportunistic::OpportunisticSettings;
 pub use opportunistic_wait::{OpportunisticNodes, OpportunisticWait, WaitingOpportunistic};
-pub use per_partition::PerPartition;
+pub use per_partition::{Blank, PerPartition};
 
 pub use places::{PlaceAsk, PlaceSum, Places};
 pub use priority_refusal::PriorityRefusal;
