@@ -78,6 +78,8 @@ fast_paths! {
     GangTogether,
     /// A round of preemption on a thread of its own looks at a copy of what nodes hold, made in parts.
     PlacedCopy,
+    /// A fetch is carried out in a pause of a long change.
+    FetchInPause,
 }
 
 /// One wrong edit of a fast path, for the tests that must notice it. Its documentation says what it does
@@ -140,6 +142,8 @@ pub enum PlantedFlaw {
     GangTogetherDropsCounter,
     /// What nodes hold is kept in a copy though it changed since.
     PlacedCopyIsStale,
+    /// What a fetch computes for its user is kept though its leaf is configured otherwise right after.
+    FetchInPauseKeepsBounds,
 }
 
 impl PlantedFlaw {
@@ -191,6 +195,7 @@ impl PlantedFlaw {
         (FastPath::PreparedRefresh, Self::PreparedRefreshIsStale),
         (FastPath::GangTogether, Self::GangTogetherDropsCounter),
         (FastPath::PlacedCopy, Self::PlacedCopyIsStale),
+        (FastPath::FetchInPause, Self::FetchInPauseKeepsBounds),
     ];
 }
 

@@ -1,6 +1,7 @@
 //! The whole state of a running engine at one moment, while others are served.
 //!
-//! 1. The numbers of live containers are copied in parts, each between two commands of others.
+//! 1. The numbers of live containers and the figures of nodes' queues are copied in parts, each between two commands of
+//!    others.
 //! 2. Rows that were written are copied ahead of the next snapshot.
 //! 3. One look publishes that snapshot, and copies the numbers of what changed since once more.
 //! 4. The view is made of both on the caller's thread.
@@ -10,7 +11,7 @@
 use super::view::StateView;
 use super::viewer::Viewer;
 use crate::cluster::NodeState;
-use crate::commit::{AllNodeQueues, Ledger, LiveNumbers};
+use crate::commit::{AllNodeQueues, BothCopies, LiveNumbers};
 use crate::id::{AppSlot, NodeSlot};
 use crate::runtime::{CallError, Threaded};
 use crate::snapshot::Snapshot;
@@ -22,16 +23,17 @@ impl Threaded {
     /// The whole state at one moment, as the committer sees it.
     ///
     /// Cost: on the caller's thread, proportional to everything there is. Others wait for about a thousand numbers of
-    /// containers and rows at a time, and once for a look at each application, and at each node where opportunistic
-    /// containers are enabled. Figures of their queues are copied.
+    /// containers and rows at a time. Once they wait for a look at a number for each application, and for each node where
+    /// opportunistic containers are enabled.
     ///
     /// # Errors
     ///
     /// Once the engine has shut down, and from inside a closure that looks at the ledger.
     pub fn state(&self) -> Result<StateView, CallError> {
-        let queues = |ledger: &Ledger| ledger.node_rooms().all_figures();
-        let look = self.copy_in_passes::<LiveNumbers, _>(PART, queues)?;
-        Ok(view(&look.snapshot, &look.copy, &look.found))
+        let look =
+            self.copy_in_passes::<BothCopies<LiveNumbers, AllNodeQueues>, _>(PART, |_| ())?;
+        let (live, queues) = look.copy.into_parts();
+        Ok(view(&look.snapshot, &live, &queues))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::commit::containers::slot::ContainerSlot;
 use crate::commit::leaves::records::entered;
 use crate::commit::ledger::Ledger;
 use crate::commit::nodes::registration::is_registered;
+use crate::commit::tree::visited_queues::VisitedQueues;
 use crate::id::AppSlot;
 use crate::queue::{AppStage, EndCause, Restarts};
 
@@ -38,6 +39,7 @@ impl Ledger {
     fn carry_out_follow_ups(&mut self) {
         loop {
             while self.has_follow_ups() && !self.leaves_recomputing() {
+                self.pause();
                 self.carry_out_next();
             }
             self.hand_out_by_event();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::event::Event;
 use super::event_counts::EventCounts;
+use super::fetches::Fetches;
 use super::outbox::Outbox;
 use super::registry::Registry;
 use crate::commit::apps::attempt_numbers::AttemptNumbers;
@@ -55,6 +56,7 @@ pub struct Ledger {
     pub(super) hand_out: HandOut,
     pub(super) outbox: Outbox,
     pub(super) clock: LedgerClock,
+    pub(super) fetches: Fetches,
     bounds: RenewedBounds,
 }
 
@@ -77,12 +79,13 @@ impl Ledger {
             hand_out: HandOut::default(),
             outbox: Outbox::default(),
             clock: LedgerClock::default(),
+            fetches: Fetches::default(),
             bounds: RenewedBounds::default(),
         }
     }
 
     /// A copy for a trial: another ledger, whose decisions concern nobody. Events that nobody took
-    /// are left out.
+    /// are left out, and fetches that wait.
     ///
     /// Cost: a copy of every table.
     #[must_use]
@@ -103,6 +106,7 @@ impl Ledger {
             hand_out: self.hand_out,
             outbox: Outbox::default(),
             clock: self.clock.clone(),
+            fetches: Fetches::default(),
             bounds: self.bounds,
         }
     }
@@ -138,7 +142,7 @@ impl Ledger {
             tree.add_partition(&partition.name, true, partition.exclusive);
         }
         build(&mut tree, &settings.queues)?;
-        update_cluster(&mut ledger.state, &mut ledger.leaves);
+        update_cluster(&mut ledger);
         Ok(ledger)
     }
 

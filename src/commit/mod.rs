@@ -19,6 +19,7 @@
 //! | `Gangs` | gangs that wait, hold nodes or are placed |
 //! | `Opportunistic` | asks for opportunistic containers, queues of nodes and their order |
 //! | `LedgerClock` | time, lifetimes, order of starts |
+//! | `Fetches` | fetches that wait, and when visits paused for them |
 //!
 //! Parts that are always used together have a view, which the ledger makes of them:
 //!
@@ -53,6 +54,7 @@ mod containers;
 mod event;
 mod event_counts;
 mod event_text;
+mod fetches;
 mod follow_up_events;
 mod gangs;
 mod leaves;
@@ -74,7 +76,7 @@ pub use apps::move_preparation::MovePreparation;
 pub use apps::operations::{LeafApps, MovedApps};
 pub use containers::container::{Container, ContainerState};
 pub use containers::hand_out::HandOut;
-pub use containers::in_passes::{CopiedRows, InPasses};
+pub use containers::in_passes::{BothCopies, CopiedRows, InPasses};
 pub use containers::live_numbers::LiveNumbers;
 pub use containers::placed_copy::{PlacedCopy, SeenContainer};
 pub use containers::preempt::{
@@ -87,6 +89,7 @@ pub use event::{
     OpportunisticStep, UnreserveReason,
 };
 pub use event_counts::EventCounts;
+pub(crate) use fetches::{Fetch, Fetches};
 pub use gangs::WaitingGang;
 pub use gangs::preparation::GangPreparation;
 pub use ledger::Ledger;
@@ -96,8 +99,9 @@ pub use nodes::node_error::NodeError;
 pub use nodes::recovered::{AppRecovery, NodeContents, Recovered, Unclaimed};
 pub use nodes::registration::HeartbeatReply;
 pub use nodes::watch::{DueReports, NodeWatch};
+pub use opportunistic::copied_figures::AllNodeQueues;
 pub use opportunistic::rooms::NodeRooms;
-pub use opportunistic::{AllNodeQueues, NodeQueue, NodeQueueFigures};
+pub use opportunistic::{NodeQueue, NodeQueueFigures};
 pub(crate) use proposals::batch::LedgerOwner;
 pub use proposals::batch::{CommitBatch, Unsettled};
 pub use proposals::conflict::Conflict;

@@ -3,6 +3,7 @@
 //! Tests: `tests/commit/property.rs`.
 
 use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
 use super::place_names::PlaceNames;
@@ -19,6 +20,9 @@ pub(crate) struct Registry {
     queues: BTreeMap<QueuePath, QueueSlot>,
     apps: Map<ApplicationId, AppSlot>,
     nodes: Map<NodeName, NodeSlot>,
+    /// The same in order, for pages.
+    apps_in_order: BTreeMap<ApplicationId, AppSlot>,
+    nodes_in_order: BTreeMap<NodeName, NodeSlot>,
     free_apps: Vec<AppSlot>,
     free_nodes: Vec<NodeSlot>,
 }
@@ -32,6 +36,8 @@ impl Registry {
             queues: BTreeMap::new(),
             apps: Map::default(),
             nodes: Map::default(),
+            apps_in_order: BTreeMap::new(),
+            nodes_in_order: BTreeMap::new(),
             free_apps: Vec::new(),
             free_nodes: Vec::new(),
         }
@@ -112,9 +118,8 @@ impl Registry {
 
     /// Live applications by id, ascending.
     pub(super) fn apps_by_id(&self) -> Vec<(ApplicationId, AppSlot)> {
-        let mut apps: Vec<_> = self.apps.iter().map(|(&id, &slot)| (id, slot)).collect();
-        apps.sort_unstable();
-        apps
+        let apps = self.apps_in_order.iter();
+        apps.map(|(&id, &slot)| (id, slot)).collect()
     }
 
     /// The first applications behind an id, ascending.
@@ -123,11 +128,9 @@ impl Registry {
         behind: Option<ApplicationId>,
         most: usize,
     ) -> Vec<(ApplicationId, AppSlot)> {
-        let apps = self.apps.iter().map(|(&id, &slot)| (id, slot));
-        first_of(
-            apps.filter(|&(id, _)| behind.is_none_or(|behind| id > behind)),
-            most,
-        )
+        let behind = behind.map_or(Unbounded, Excluded);
+        let apps = self.apps_in_order.range((behind, Unbounded));
+        apps.take(most).map(|(&id, &slot)| (id, slot)).collect()
     }
 
     /// The first nodes behind a name, ascending.
@@ -136,21 +139,21 @@ impl Registry {
         behind: Option<&NodeName>,
         most: usize,
     ) -> Vec<(&NodeName, NodeSlot)> {
-        let nodes = self.nodes.iter().map(|(name, &slot)| (name, slot));
-        first_of(
-            nodes.filter(|&(name, _)| behind.is_none_or(|behind| name > behind)),
-            most,
-        )
+        let behind = behind.map_or(Unbounded, Excluded);
+        let nodes = self.nodes_in_order.range((behind, Unbounded));
+        nodes.take(most).map(|(name, &slot)| (name, slot)).collect()
     }
 
     /// Names an application.
     pub(super) fn add_app(&mut self, id: ApplicationId, slot: AppSlot) {
         self.apps.insert(id, slot);
+        self.apps_in_order.insert(id, slot);
     }
 
     /// Forgets an application; its slot is not free yet.
     pub(super) fn remove_app(&mut self, id: ApplicationId) {
         self.apps.remove(&id);
+        self.apps_in_order.remove(&id);
     }
 
     /// A registered node by name.
@@ -170,20 +173,20 @@ impl Registry {
 
     /// Registered nodes by name, ascending.
     pub(super) fn nodes_by_name(&self) -> Vec<(&NodeName, NodeSlot)> {
-        let nodes = self.nodes.iter();
-        let mut nodes: Vec<_> = nodes.map(|(name, &slot)| (name, slot)).collect();
-        nodes.sort_unstable();
-        nodes
+        let nodes = self.nodes_in_order.iter();
+        nodes.map(|(name, &slot)| (name, slot)).collect()
     }
 
     /// Names a node.
     pub(super) fn add_node(&mut self, name: NodeName, slot: NodeSlot) {
+        self.nodes_in_order.insert(name.clone(), slot);
         self.nodes.insert(name, slot);
     }
 
     /// Forgets a node; its slot is not free yet.
     pub(super) fn remove_node(&mut self, name: &NodeName) {
         self.nodes.remove(name);
+        self.nodes_in_order.remove(name);
     }
 
     /// A slot of an application that was used before.
@@ -205,15 +208,4 @@ impl Registry {
     pub(super) fn free_node(&mut self, slot: NodeSlot) {
         self.free_nodes.push(slot);
     }
-}
-
-/// The least of some items, so many at most, ascending.
-fn first_of<T: Ord>(items: impl Iterator<Item = T>, most: usize) -> Vec<T> {
-    let mut items: Vec<T> = items.collect();
-    if most < items.len() {
-        items.select_nth_unstable(most);
-        items.truncate(most);
-    }
-    items.sort_unstable();
-    items
 }

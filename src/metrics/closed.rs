@@ -86,8 +86,10 @@ pub enum Phase {
     /// From the ask's (intended) arrival to its committed container.
     EndToEnd,
     /// What the committer does at a stretch, while no other call is served: a part of a command, or what a turn does
-    /// behind the last one; only where every decision is measured.
+    /// behind the last one; only where every decision is measured. Fetches may be carried out in its pauses.
     Part,
+    /// The same from the end of one pause to that of the next, with the fetches that are carried out in it.
+    Stretch,
 }
 
 crate::closed_enum!(Phase {
@@ -103,6 +105,7 @@ crate::closed_enum!(Phase {
     Publish => "publish",
     EndToEnd => "end-to-end",
     Part => "part",
+    Stretch => "stretch",
 });
 
 #[cfg(test)]

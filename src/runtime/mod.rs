@@ -24,6 +24,7 @@ mod attempts;
 mod changes;
 mod committer;
 mod event_batch;
+mod fetching;
 mod handles;
 mod label_refresh;
 mod ledger_change;

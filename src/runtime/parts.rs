@@ -21,6 +21,7 @@ use super::committer::inline_scheduling::InlineScheduling;
 use super::committer::proposer_rings::ProposerRings;
 use super::committer::publication::Publication;
 use super::committer::{Committer, CommitterEnds, Measures};
+use super::handles::command::Command;
 use super::handles::commands::Commands;
 use super::handles::event_reader::EventReader;
 use super::handles::queue_capacities::QueueCapacities;
@@ -29,15 +30,16 @@ use super::nodes::index::NodeIndex;
 use super::panics::PanicLog;
 use super::proposer::measuring::Measuring;
 use super::proposer::outlet::Outlet;
+use super::proposer::stopwatch::Latencies;
 use super::proposer::{Proposer, ProposerEnds};
 use super::testing::fault_injection::FaultSource;
-use crate::commit::{CommitOutcome, LedgerOwner};
+use crate::commit::{CommitOutcome, Fetch, LedgerOwner};
 use crate::id::Version;
 use crate::metrics::{Collector, CounterReader, counters};
 use crate::snapshot::Snapshot;
 use crate::sync::{
-    Arc, AtomicBool, Parker, Published, Publisher, Shutdown, Waker, inbox, parking, published,
-    shutdown,
+    Arc, AtomicBool, InboxReceiver, InboxSender, Parker, Published, Publisher, Shutdown, Waker,
+    inbox, parking, published, shutdown,
 };
 use crate::time::Clock;
 
@@ -111,6 +113,26 @@ fn enter(engine: &mut Sequential, mode: Mode, running: Running) {
     engine.ledger_mut().track(!heartbeats_schedule);
 }
 
+/// The two ends of the inbox of commands.
+type CommandInbox = (InboxSender<Command>, InboxReceiver<Command>);
+
+/// The inbox of commands, and the way to that of fetches, from which an engine takes them. Pauses are noted where all
+/// latencies are measured.
+fn inboxes(
+    engine: &mut Sequential,
+    wiring: &Wiring,
+    clock: &(impl Clock + Clone + 'static),
+) -> (CommandInbox, InboxSender<Box<Fetch>>) {
+    let (sender, receiver) = inbox(wiring.capacities.inbox);
+    let fetches = engine.fetches();
+    fetches.attach(receiver);
+    if wiring.running.latencies == Latencies::All {
+        let clock = clock.clone();
+        fetches.time_pauses(Box::new(move || clock.now_ns()));
+    }
+    (inbox(wiring.capacities.inbox), sender)
+}
+
 impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
     /// Builds the parts of an engine over the state that a sequential engine has come to. Proposers read the
     /// time from clocks that `proposer_clock` makes. With `inline`, the committer places asks by itself
@@ -148,11 +170,11 @@ impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
             wiring.proposer(i, park, &mut rings, &mut collector, proposer_clock())
         });
         let proposers = proposers.collect();
-        let (commands, inbox) = inbox(wiring.capacities.inbox);
+        let ((commands, receiver), fetches) = inboxes(&mut engine, &wiring, clock);
         let (delivery, events) = Delivery::new(wiring.capacities, running.events_limit, parking());
         let (writer, outcomes) = counters();
         let ends = CommitterEnds {
-            inbox,
+            inbox: receiver,
             proposers: rings,
             publication,
             delivery,
@@ -167,7 +189,7 @@ impl<C: Clock + Clone + 'static, P: Clock> EngineParts<C, P> {
         let caller_runs = StdArc::new(CallerRuns::new(waker, parker, wanted, &wiring.panics));
         Self {
             committer,
-            commands: Commands::new(commands, caller_runs.clone()),
+            commands: Commands::new(commands, fetches, caller_runs.clone()),
             caller_runs,
             proposers,
             events,

@@ -10,9 +10,9 @@ use super::nodes::live_orders::LiveOrders;
 use super::nodes::standstill::Standstill;
 use crate::cluster::AttributeMapping;
 use crate::commit::{
-    AppError, AskError, AskProgress, Conflict, Event, HandOut, HeartbeatReply, Ledger, LedgerOwner,
-    MovePreparation, NodeError, PartitionSpec, PreemptionRound, RefreshError, SubmitError,
-    Submitted, Verdicts,
+    AppError, AskError, AskProgress, Conflict, Event, Fetches, HandOut, HeartbeatReply, Ledger,
+    LedgerOwner, MovePreparation, NodeError, PartitionSpec, PreemptionRound, RefreshError,
+    SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName, NodeSlot};
 use crate::policy::Locality;
@@ -66,6 +66,10 @@ impl LedgerOwner for Sequential {
     fn next_ledger(&mut self) -> &mut Ledger {
         debug_assert!(self.orders.is_shared());
         &mut self.ledger
+    }
+
+    fn fetches(&mut self) -> &mut Fetches {
+        self.ledger.fetches()
     }
 }
 

@@ -193,7 +193,7 @@ fn a_refresh_takes_labels_over_with_everything_else() {
     assert_eq!(partition(), None);
 }
 
-/// A page is made of some looks at 256 rows, and has 1,024 at most.
+/// A page is made of some looks at 128 rows, and has 1,024 at most.
 #[test]
 fn pages_go_on_behind_a_row() {
     let engine = engine();

@@ -13,6 +13,7 @@ mod caller_runs;
 mod callers;
 mod deliveries;
 mod examples;
+mod fetches;
 mod following;
 mod front_door;
 mod gang_turns;

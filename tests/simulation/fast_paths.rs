@@ -327,6 +327,41 @@ fn copies_wrongly() -> bool {
     copy.on_node(NodeSlot::at(0)).len() != on_node.count()
 }
 
+/// Whether a fetch in a pause of a refresh leaves bounds that do not hold.
+fn fetches_wrongly() -> bool {
+    // The first pause is before the 64th queue, which has the application.
+    let empty: Vec<_> = (0..62).map(|leaf| format!("e{leaf}")).collect();
+    let settings = |capacity: u32| {
+        let others = empty
+            .iter()
+            .map(|name| (format!("root.{name}.capacity"), "0".to_owned()));
+        let pairs = [
+            ("root.queues".to_owned(), format!("{},a,b", empty.join(","))),
+            ("root.a.capacity".to_owned(), capacity.to_string()),
+            ("root.b.capacity".to_owned(), (100 - capacity).to_string()),
+        ];
+        let pairs: Vec<_> = pairs.into_iter().chain(others).collect();
+        let pairs = pairs
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()));
+        one_leaf(&pairs.collect::<Vec<_>>())
+    };
+    let mut engine = Sequential::new(settings(60), &[]).unwrap();
+    let app = ApplicationId::new(1);
+    engine.add_node(&node("n0:1")).unwrap();
+    engine.submit(&AppSpec::new(app, "root.a", "ann")).unwrap();
+    engine.add_node(&node("n1:1")).unwrap();
+    let mut desk = Desk::publishing(engine);
+    let mut copy = TreeCopy::of(desk.ledger());
+    assert!(copy.go_on(desk.ledger(), &mut { usize::MAX }));
+    let mut fetch = desk.fetch_in_part(app, 0);
+    let mut installed = desk.install(copy.prepare(Box::new(settings(20))).unwrap());
+    desk.turn();
+    desk.turn();
+    assert!(fetch.take().unwrap().is_ok());
+    installed.take().unwrap().0 != Some(Ok(()))
+}
+
 /// Whether replays without threads decide or count otherwise than when every attempt is carried out.
 fn skips_wrongly() -> bool {
     let counters = |(report, counters): Outcome| (report.decisions, counters);
@@ -346,9 +381,11 @@ fn is_noticed(flaw: PlantedFlaw, sound: &[(u64, Option<&'static str>)]) -> bool 
     let refreshes = || catch_unwind(refreshes_wrongly).unwrap_or(true);
     let places = || catch_unwind(places_wrongly).unwrap_or(true);
     let copies = || catch_unwind(copies_wrongly).unwrap_or(true);
+    let fetches = || catch_unwind(fetches_wrongly).unwrap_or(true);
     with_flaw(flaw, || {
         let divides = divides_wrongly() || finds();
-        divides || activates() || counts() || refreshes() || places() || copies()
+        let of_calls = || refreshes() || places() || copies() || fetches();
+        divides || activates() || counts() || of_calls()
     }) || games().zip(sound).any(|((_, setup, actions), sound)| {
         let flawed = || with_flaw(flaw, || result(&faults::run(&setup, &actions)));
         // A panic outside of a step is noticed as well.

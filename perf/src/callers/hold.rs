@@ -14,7 +14,7 @@ use crate::open::Schedule;
 /// The application that only fetches.
 pub(super) const FETCHES: ApplicationId = ApplicationId::new(u32::MAX);
 
-/// How long a call takes of which the parts are read one call at a time. It is also the pause in which the next one is
+/// How long a call takes after which it is read what the committer did. It is also the pause in which the next one is
 /// prepared.
 const LONG_NS: u64 = 1_000_000;
 
@@ -31,23 +31,45 @@ pub(super) struct Held {
     pub(super) longest_ns: u64,
     /// Of fetches that fell due during a call.
     pub(super) latency: Histogram,
-    /// What the committer did at a stretch during `counted` of the calls, in processor time.
-    pub(super) parts: Histogram,
+    /// What the committer did during `counted` of the calls.
+    pub(super) worked: Worked,
     pub(super) counted: usize,
 }
 
+/// What the committer did at a time, in processor time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Worked {
+    /// While it served nobody else, but for fetches.
+    pub(super) parts: Histogram,
+    /// From one pause for fetches to the next.
+    pub(super) stretches: Histogram,
+}
+
+impl Worked {
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            parts: self.parts.since(&before.parts),
+            stretches: self.stretches.since(&before.stretches),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.parts.merge(&other.parts);
+        self.stretches.merge(&other.stretches);
+    }
+}
+
 impl Held {
-    /// A part so long that a quarter as many took longer as there were calls: about the longest one of most calls. A
-    /// neighbour that takes the core makes single parts longer, and some rows have two calls in turn.
+    /// A part or stretch so long that a quarter as many took longer as there were calls: about the longest one of most
+    /// calls. A neighbour that takes the core makes single ones longer, and some rows have two calls in turn.
     #[expect(
         clippy::float_arithmetic,
         reason = "a share of the parts, for the report"
     )]
-    pub(super) fn long_part_ns(&self) -> u64 {
-        let parts = self.parts.len();
-        let longer = (self.counted as u64 / 4).min(parts.saturating_sub(1));
-        self.parts
-            .quantile(1.0 - longer as f64 / parts.max(1) as f64)
+    pub(super) fn long_ns(&self, all: &Histogram) -> u64 {
+        let count = all.len();
+        let longer = (self.counted as u64 / 4).min(count.saturating_sub(1));
+        all.quantile(1.0 - longer as f64 / count.max(1) as f64)
     }
 }
 
@@ -61,8 +83,8 @@ pub(super) struct Holds {
     spans: Vec<(u64, u64)>,
     /// When fetches were due, and when they were answered.
     fetches: Vec<(u64, u64)>,
-    /// What the committer did at a stretch during so many of the calls, in processor time.
-    parts: Histogram,
+    /// What the committer did during so many of the calls.
+    worked: Worked,
     counted: usize,
 }
 
@@ -73,14 +95,14 @@ pub(super) struct Calls<'a> {
     until_ns: u64,
     spans: &'a mut Vec<(u64, u64)>,
     engine: &'a Threaded,
-    parts: &'a mut Histogram,
-    /// How many calls the parts are of.
+    worked: &'a mut Worked,
+    /// How many calls that is of.
     counted: &'a mut usize,
-    /// The parts that do not count: those before the present calls.
-    parts_before: Histogram,
+    /// What does not count: what it did before the present calls.
+    before: Worked,
     /// The present calls.
     present: usize,
-    /// When the last call ended and its parts were read.
+    /// When the last call ended and what the committer did was read.
     idle_since_ns: u64,
 }
 
@@ -95,7 +117,7 @@ impl Calls<'_> {
         let prepared = self.clock.now_ns() - self.idle_since_ns > LONG_NS;
         if prepared {
             // What was done to prepare the call.
-            (self.parts_before, self.present) = (parts(self.engine), 0);
+            (self.before, self.present) = (worked(self.engine), 0);
         }
         let began = self.clock.now_ns();
         let came_to = call();
@@ -103,18 +125,18 @@ impl Calls<'_> {
         self.spans.push((began, ended));
         self.present += 1;
         if prepared || ended - began > LONG_NS {
-            self.count_parts();
+            self.count_work();
         }
         self.idle_since_ns = self.clock.now_ns();
         came_to
     }
 
-    /// Counts what the committer did at a stretch since the calls began.
-    fn count_parts(&mut self) {
-        let now = parts(self.engine);
-        self.parts.merge(&now.since(&self.parts_before));
+    /// Counts what the committer did since the calls began.
+    fn count_work(&mut self) {
+        let now = worked(self.engine);
+        self.worked.merge(&now.since(&self.before));
         *self.counted += std::mem::take(&mut self.present);
-        self.parts_before = now;
+        self.before = now;
     }
 }
 
@@ -126,7 +148,7 @@ impl Holds {
             seconds,
             spans: Vec::new(),
             fetches: Vec::new(),
-            parts: Histogram::new(),
+            worked: Worked::default(),
             counted: 0,
         }
     }
@@ -146,14 +168,14 @@ impl Holds {
                 until_ns: self.clock.now_ns() + self.seconds * 1_000_000_000,
                 spans: &mut self.spans,
                 engine,
-                parts: &mut self.parts,
+                worked: &mut self.worked,
                 counted: &mut self.counted,
                 present: 0,
                 idle_since_ns: 0,
-                parts_before: parts(engine),
+                before: worked(engine),
             };
             let made = calls(&mut calling);
-            calling.count_parts();
+            calling.count_work();
             // Relaxed: nothing else is handed over by it.
             ended.store(true, Ordering::Relaxed);
             let fetched = fetching.join();
@@ -187,7 +209,7 @@ impl Holds {
     pub(super) fn into_held(self) -> Held {
         let mut held = Held {
             calls: self.spans.len(),
-            parts: self.parts,
+            worked: self.worked,
             counted: self.counted,
             ..Held::default()
         };
@@ -203,13 +225,17 @@ impl Holds {
     }
 }
 
-/// What the committer did at a stretch so far.
-fn parts(engine: &Threaded) -> Histogram {
+/// What the committer did so far.
+fn worked(engine: &Threaded) -> Worked {
     // The committer hands over what it measured at its next pause, and with each fetch. `quiesce` would do so at once, and
     // make a snapshot of what the call wrote.
     std::thread::sleep(HAND_OVER);
     let latencies = engine.latencies();
-    latencies.get(Phase::Part).cloned().unwrap_or_default()
+    let of = |phase| latencies.get(phase).cloned().unwrap_or_default();
+    Worked {
+        parts: of(Phase::Part),
+        stretches: of(Phase::Stretch),
+    }
 }
 
 /// Fetches at its moments until the calls ended: when each was due, and when it was answered. What fell due together is
@@ -251,17 +277,18 @@ mod tests {
 
     #[test]
     fn the_long_part_is_the_longest_of_most_calls() {
-        let mut held = Held {
+        let held = Held {
             counted: 10,
             ..Held::default()
         };
-        held.parts.record_n(1_000, 500);
-        assert_eq!(held.long_part_ns(), 1_000);
-        held.parts.record_n(250_000, 3);
-        held.parts.record_n(9_000_000, 1);
-        let long = held.long_part_ns();
+        let mut parts = Histogram::new();
+        parts.record_n(1_000, 500);
+        assert_eq!(held.long_ns(&parts), 1_000);
+        parts.record_n(250_000, 3);
+        parts.record_n(9_000_000, 1);
+        let long = held.long_ns(&parts);
         assert!((249_000..251_000).contains(&long), "{long}");
-        assert_eq!(Held::default().long_part_ns(), 0);
+        assert_eq!(held.long_ns(&Histogram::new()), 0);
     }
 
     #[test]

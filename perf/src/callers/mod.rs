@@ -4,8 +4,9 @@
 //! beforehand. Its latencies run from those moments, so that a call that holds it for long is charged to every fetch that
 //! fell due meanwhile. Only fetches that fell due during a call count.
 //!
-//! The committer serves nobody else within a turn. About the longest one of most calls is shown, in processor time. A fetch
-//! waits for two turns at most, besides its own and the wait for a core.
+//! The committer serves nobody else within a part of a call, but carries fetches out in its pauses, from one stretch to the
+//! next. About the longest part and stretch of most calls are shown, in processor time. A fetch waits for two stretches at
+//! most, besides its own work and the wait for a core.
 //!
 //! The first scene has no other call, the second one another caller that fetches, and the third one a caller that
 //! computes. What they show is the machine and its neighbours.
@@ -84,10 +85,14 @@ struct Line {
     fetches_per_second: u64,
     /// Of fetches that fell due during a call.
     fetch_latency_ns: Percentiles,
-    /// About the longest part of most calls, in processor time.
+    /// About the longest part of most calls, in processor time: while nobody else is served, but for fetches.
     long_part_ns: u64,
     /// Of all parts.
     part_ns: Percentiles,
+    /// About the longest stretch of most calls: while no fetch is carried out either.
+    long_stretch_ns: u64,
+    /// Of all stretches.
+    stretch_ns: Percentiles,
 }
 
 /// Runs the command.
@@ -126,7 +131,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn print_head() {
     say!(
-        "{:<22} {:<34} {:>6} {:>12} {:>9} {:>9} {:>10} {:>11} {:>9}",
+        "{:<22} {:<34} {:>6} {:>12} {:>9} {:>9} {:>10} {:>11} {:>9} {:>10}",
         "call",
         "size",
         "calls",
@@ -135,7 +140,8 @@ fn print_head() {
         "p99 us",
         "p99.9 us",
         "max us",
-        "part us"
+        "part us",
+        "stretch us"
     );
 }
 
@@ -150,8 +156,10 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
         longest_call_ns: held.longest_ns,
         fetches_per_second: args.rate,
         fetch_latency_ns: Percentiles::of(&held.latency),
-        long_part_ns: held.long_part_ns(),
-        part_ns: Percentiles::of(&held.parts),
+        long_part_ns: held.long_ns(&held.worked.parts),
+        part_ns: Percentiles::of(&held.worked.parts),
+        long_stretch_ns: held.long_ns(&held.worked.stretches),
+        stretch_ns: Percentiles::of(&held.worked.stretches),
     };
     if args.record {
         results::append(&results::of_this_machine(), &line)?;
@@ -163,7 +171,7 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
     let us = |ns: u64| grouped(ns.div_ceil(1000));
     let at = |share: f64| us(held.latency.quantile(share));
     say!(
-        "{:<22} {:<34} {:>6} {:>12} {:>9} {:>9} {:>10} {:>11} {:>9}",
+        "{:<22} {:<34} {:>6} {:>12} {:>9} {:>9} {:>10} {:>11} {:>9} {:>10}",
         line.call,
         line.size,
         line.calls,
@@ -172,7 +180,8 @@ fn print(args: &Args, scene: &Scene, sizes: &Sizes, held: &Held) -> Result<()> {
         at(0.99),
         at(0.999),
         at(1.0),
-        us(line.long_part_ns)
+        us(line.long_part_ns),
+        us(line.long_stretch_ns)
     );
     Ok(())
 }

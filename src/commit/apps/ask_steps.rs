@@ -50,7 +50,7 @@ enum AskStep {
 type Relabels = Option<(SchedulerKey, Option<PartitionId>)>;
 
 /// Of what is left of a part, the share that is freed of forgotten asks.
-const FREED: usize = 4;
+pub(super) const FREED: usize = 4;
 
 /// How far a call is carried out.
 #[derive(Debug, Default)]

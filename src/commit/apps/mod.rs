@@ -11,7 +11,7 @@
 //! 2. Its leaf activates it while the limit for masters has room (`leaves::activation`). The container of its master is
 //!    asked for.
 //! 3. Its calls ask for containers, give them back and change them (`asks`, `scheduling_requests`, `updates`). The reply
-//!    hands out what was placed since the last call (`answer`).
+//!    hands out what was placed since the last call (`answer`, `fetch`).
 //! 4. An attempt may end and another one start (`attempts`). The application may move to another leaf (`movement`,
 //!    `move_preparation`).
 //! 5. It ends by a call, with its master or after its lifetime (`lifecycle`, `lifetime`).
@@ -33,6 +33,7 @@ pub(super) mod checks;
 pub(super) mod clock;
 pub(super) mod correction;
 pub(super) mod failed_masters;
+mod fetch;
 pub(super) mod lifecycle;
 pub(super) mod lifetime;
 pub(super) mod move_preparation;

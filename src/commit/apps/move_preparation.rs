@@ -142,7 +142,7 @@ impl Ledger {
         }
         let stamp = MoveStamp::of(self, app, to);
         preparation.forget_other(&stamp);
-        let places = self.containers.live_list(app).places();
+        let places = self.containers.live_lists().of(app).places();
         if preparation.begun == 0 && places <= (*budget).max(FEW) {
             return true;
         }
@@ -187,7 +187,7 @@ impl MoveStamp {
             generation: row.generation,
             from: row.leaf,
             to,
-            changes: ledger.containers.live_list(app).changes(),
+            changes: ledger.containers.live_lists().changes_of(app),
             epoch: ledger.state.epoch,
         }
     }
@@ -247,7 +247,7 @@ impl MoveUnderWay {
 
     /// Goes on with its step, and to the next one where it ends.
     fn go_on(&mut self, ledger: &Ledger, budget: &mut usize) {
-        let list = ledger.containers.live_list(self.stamp.app);
+        let list = ledger.containers.live_lists().of(self.stamp.app);
         self.step = match std::mem::replace(&mut self.step, MoveStep::Done) {
             MoveStep::Count {
                 mut next,

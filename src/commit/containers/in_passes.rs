@@ -15,14 +15,61 @@ const LOOKS: usize = 4;
 
 /// What is copied row by row.
 pub trait CopiedRows: Default + Send + 'static {
-    /// Makes room for all rows; how many there are.
-    fn grow(&mut self, ledger: &Ledger) -> usize;
+    /// How many rows of each kind a ledger has. They never get fewer.
+    type Room: Copy + Send + 'static;
+
+    /// The room that the rows of a ledger take.
+    fn room(ledger: &Ledger) -> Self::Room;
+
+    /// Makes room; how many rows there are now.
+    fn grow(&mut self, room: Self::Room) -> usize;
 
     /// Copies what one row has, if it changed; how many containers.
     fn copy(&mut self, ledger: &Ledger, row: usize) -> usize;
 
     /// Copies what belongs to no row, with the last pass.
     fn complete(&mut self, _ledger: &Ledger) {}
+}
+
+/// Two copies as of one moment: the rows of the first one, then those of the other.
+#[derive(Clone, Debug, Default)]
+pub struct BothCopies<A, B> {
+    first: A,
+    second: B,
+    rows_of_first: usize,
+}
+
+impl<A, B> BothCopies<A, B> {
+    /// The two.
+    #[must_use]
+    pub fn into_parts(self) -> (A, B) {
+        (self.first, self.second)
+    }
+}
+
+impl<A: CopiedRows, B: CopiedRows> CopiedRows for BothCopies<A, B> {
+    type Room = (A::Room, B::Room);
+
+    fn room(ledger: &Ledger) -> Self::Room {
+        (A::room(ledger), B::room(ledger))
+    }
+
+    fn grow(&mut self, (first, second): Self::Room) -> usize {
+        self.rows_of_first = self.first.grow(first);
+        self.rows_of_first + self.second.grow(second)
+    }
+
+    fn copy(&mut self, ledger: &Ledger, row: usize) -> usize {
+        match row.checked_sub(self.rows_of_first) {
+            None => self.first.copy(ledger, row),
+            Some(row) => self.second.copy(ledger, row),
+        }
+    }
+
+    fn complete(&mut self, ledger: &Ledger) {
+        self.first.complete(ledger);
+        self.second.complete(ledger);
+    }
 }
 
 /// A copy with the passes that make it.
@@ -44,9 +91,14 @@ impl<C: CopiedRows> InPasses<C> {
         self.copied_before.is_some_and(|copied| copied <= most)
     }
 
+    /// Makes room ahead of a pass, which then only writes: memory that is new takes longer than what is written to it.
+    pub fn grow(&mut self, room: C::Room) {
+        self.rows.grow(room);
+    }
+
     /// Goes on with a pass, for so many containers and the rest of one row; whether it ended.
     pub fn go_on(&mut self, ledger: &Ledger, most: usize) -> bool {
-        let rows = self.rows.grow(ledger);
+        let rows = self.rows.grow(C::room(ledger));
         let mut left = most.saturating_mul(LOOKS);
         while self.at < rows {
             if left == 0 {

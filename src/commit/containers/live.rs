@@ -18,8 +18,6 @@ pub(in crate::commit) struct Live {
     old_gaps: usize,
     /// Number of the first place of the window.
     first: u32,
-    /// How often a container came, went or was resized.
-    changes: u32,
     window: VecDeque<ContainerSlot>,
     /// Places of the window that hold a container.
     present: usize,
@@ -72,7 +70,6 @@ impl Live {
 
     /// Adds a container, mostly one with the largest number so far.
     pub(in crate::commit) fn insert(&mut self, number: u32, slot: ContainerSlot) {
-        self.changes = self.changes.wrapping_add(1);
         if self.window.is_empty() && self.old.last().is_none_or(|&(last, _)| last < number) {
             self.first = number;
         }
@@ -109,8 +106,6 @@ impl Live {
         {
             self.window.extend(others);
             self.present += others.len();
-            let came = u32::try_from(others.len()).unwrap_or(u32::MAX);
-            self.changes = self.changes.wrapping_add(came);
         } else {
             (first + 1..)
                 .zip(others)
@@ -130,7 +125,6 @@ impl Live {
 
     /// Removes the container with a number.
     pub(in crate::commit) fn remove(&mut self, number: u32) {
-        self.changes = self.changes.wrapping_add(1);
         let Some(at) = self.place(number) else {
             self.remove_old(number);
             return;
@@ -179,11 +173,6 @@ impl Live {
         }
     }
 
-    /// How often a container came, went or was resized, for comparisons.
-    pub(in crate::commit) const fn changes(&self) -> u32 {
-        self.changes
-    }
-
     /// Places of the list, with those that hold no container.
     pub(in crate::commit) fn places(&self) -> usize {
         self.old.len() + self.window.len()
@@ -205,11 +194,6 @@ impl Live {
         let slots = old.iter().map(|entry| entry.1);
         let slots = slots.chain(self.window.range(window).copied());
         slots.filter(|slot| *slot != GAP)
-    }
-
-    /// A container is charged otherwise than before.
-    pub(in crate::commit) fn note_resized(&mut self) {
-        self.changes = self.changes.wrapping_add(1);
     }
 
     /// All numbers, ascending.

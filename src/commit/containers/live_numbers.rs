@@ -6,44 +6,45 @@ use super::in_passes::CopiedRows;
 use crate::commit::ledger::Ledger;
 use crate::id::AppSlot;
 
-/// What was copied of one application.
-#[derive(Clone, Debug, Default)]
-struct CopiedApp {
-    /// Of its list of live containers. Whoever has the slot next goes on with the count.
-    changes: u32,
-    numbers: Vec<u32>,
-}
-
 /// The numbers of live containers, by the slot of their application.
 #[derive(Clone, Debug, Default)]
 pub struct LiveNumbers {
-    of: Vec<CopiedApp>,
+    /// How often the list of each had changed when it was copied.
+    changes: Vec<u32>,
+    numbers: Vec<Vec<u32>>,
 }
 
 impl LiveNumbers {
     /// The numbers of an application, ascending.
     #[must_use]
     pub fn of(&self, app: AppSlot) -> &[u32] {
-        self.of.get(app.index()).map_or(&[], |of| &of.numbers)
+        self.numbers.get(app.index()).map_or(&[], Vec::as_slice)
     }
 }
 
 impl CopiedRows for LiveNumbers {
-    fn grow(&mut self, ledger: &Ledger) -> usize {
-        self.of
-            .resize_with(ledger.state().apps.len(), CopiedApp::default);
-        self.of.len()
+    type Room = usize;
+
+    fn room(ledger: &Ledger) -> usize {
+        ledger.state().apps.len()
+    }
+
+    fn grow(&mut self, rows: usize) -> usize {
+        self.changes.resize(rows, 0);
+        self.numbers.resize_with(rows, Vec::new);
+        rows
     }
 
     fn copy(&mut self, ledger: &Ledger, row: usize) -> usize {
-        let live = ledger.containers.live_list(AppSlot::at(row));
-        let of = &mut self.of[row];
-        if of.changes == live.changes() {
+        let (app, lists) = (AppSlot::at(row), ledger.containers.live_lists());
+        let changes = lists.changes_of(app);
+        if self.changes[row] == changes {
             return 0;
         }
-        of.changes = live.changes();
-        of.numbers.clear();
-        of.numbers.extend(live.numbers());
-        of.numbers.len()
+        self.changes[row] = changes;
+        let numbers = &mut self.numbers[row];
+        numbers.clear();
+        numbers.extend(lists.of(app).numbers());
+        numbers.len()
     }
 }

@@ -25,6 +25,7 @@ pub(super) mod ending;
 pub(super) mod hand_out;
 pub(super) mod in_passes;
 pub(super) mod live;
+mod live_lists;
 pub(super) mod live_numbers;
 mod named;
 pub(super) mod of_apps;

@@ -108,7 +108,7 @@ impl Containers {
     pub(in crate::commit) fn move_killable(&self, state: &mut State, app: AppSlot) {
         let marked = |killable: &Killable| killable.app == app;
         let has_marked = |&node: &NodeSlot| state.nodes[node].killable.iter().any(marked);
-        let nodes: BTreeSet<_> = if self.live_list(app).places() < state.nodes.len() {
+        let nodes: BTreeSet<_> = if self.live_lists().of(app).places() < state.nodes.len() {
             let nodes = self.live_of(app).map(|slot| self.get(slot).node);
             nodes.filter(has_marked).collect()
         } else {

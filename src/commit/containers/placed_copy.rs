@@ -112,10 +112,15 @@ impl PlacedCopy {
 }
 
 impl CopiedRows for PlacedCopy {
-    fn grow(&mut self, ledger: &Ledger) -> usize {
-        self.of
-            .resize_with(ledger.containers.nodes(), CopiedNode::default);
-        self.of.len()
+    type Room = usize;
+
+    fn room(ledger: &Ledger) -> usize {
+        ledger.containers.nodes()
+    }
+
+    fn grow(&mut self, rows: usize) -> usize {
+        self.of.resize_with(rows, CopiedNode::default);
+        rows
     }
 
     fn copy(&mut self, ledger: &Ledger, row: usize) -> usize {

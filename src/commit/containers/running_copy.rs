@@ -88,10 +88,18 @@ impl RunningCopy {
 }
 
 impl CopiedRows for RunningCopy {
-    fn grow(&mut self, ledger: &Ledger) -> usize {
-        self.of
-            .resize_with(ledger.containers.nodes(), RunningOnNode::default);
-        self.of.len() + ledger.place_names().len().div_ceil(NAMES_OF_ROW)
+    /// Nodes and names.
+    type Room = (usize, usize);
+
+    fn room(ledger: &Ledger) -> Self::Room {
+        (ledger.containers.nodes(), ledger.place_names().len())
+    }
+
+    fn grow(&mut self, (nodes, names): Self::Room) -> usize {
+        self.of.resize_with(nodes, RunningOnNode::default);
+        let new = names.saturating_sub(self.place_names.len());
+        self.place_names.reserve(new);
+        nodes + names.div_ceil(NAMES_OF_ROW)
     }
 
     fn copy(&mut self, ledger: &Ledger, row: usize) -> usize {

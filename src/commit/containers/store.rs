@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 
 use self::lists::{COMPARED, emptied, list, place_in};
 use super::container::{Container, ContainerState};
-use super::live::Live;
+use super::live_lists::LiveLists;
 use super::slab::Slab;
 use super::unfetched::Unfetched;
 use super::updates::{ChangedContainer, GrantedUpdate, GrantedUpdates};
@@ -41,6 +41,7 @@ pub(in crate::commit) struct Containers {
     ended: Vec<ContainerSlot>,
     /// Containers created so far, in order of creation.
     created: u64,
+    live: LiveLists,
     by_app: Vec<OfApp>,
     by_node: Vec<OfNode>,
     /// Those that were changed. Few are, and records of all others stay small.
@@ -52,8 +53,6 @@ pub(in crate::commit) struct Containers {
 /// Containers of one application.
 #[derive(Clone, Debug, Default)]
 struct OfApp {
-    /// Live ones by number.
-    live: Live,
     /// Those that the application has not fetched yet.
     unfetched: Unfetched,
     /// Changes of containers that the application has not fetched yet. Rare, so a row holds no more than a pointer.
@@ -88,6 +87,7 @@ impl Containers {
     /// Gives a new application its lists.
     pub(in crate::commit) fn add_app(&mut self) {
         self.by_app.push(OfApp::default());
+        self.live.add_app();
     }
 
     /// Gives a new node its lists.
@@ -128,7 +128,7 @@ impl Containers {
         opportunistic: Option<ResourceVector>,
     ) -> u32 {
         let app = self.records[slot.0 as usize].app;
-        self.by_app[app.index()].live.note_resized();
+        self.live.note_change(app);
         self.note_rewritten(slot);
         let changed = self.changed.entry(slot).or_default();
         changed.version = changed.version.saturating_add(1);
@@ -189,8 +189,8 @@ impl Containers {
         number: u32,
         node: NodeSlot,
     ) {
+        self.live.changed(app).insert(number, slot);
         let of_app = &mut self.by_app[app.index()];
-        of_app.live.insert(number, slot);
         let order = of_app.unfetched.push(slot);
         of_app.spaces += 1;
         self.records[slot.0 as usize].fetch_order = order;
@@ -201,7 +201,8 @@ impl Containers {
     pub(in crate::commit) fn list_update(&mut self, app: AppSlot, update: GrantedUpdate) {
         let (slot, of_app) = (update.auxiliary, &mut self.by_app[app.index()]);
         let container = &self.records[slot.0 as usize];
-        of_app.live.insert(container.id.number, slot);
+        let live = self.live.changed(app);
+        live.insert(container.id.number, slot);
         of_app.spaces += 1;
         of_app.updates.get_or_insert_default().push(update);
         self.by_node[container.node.index()].push(slot);
@@ -234,16 +235,15 @@ impl Containers {
     pub(in crate::commit) fn list_running(&mut self, slot: ContainerSlot) {
         let container = &self.records[slot.0 as usize];
         let (app, number, node) = (container.app, container.id.number, container.node);
-        let of_app = &mut self.by_app[app.index()];
-        of_app.live.insert(number, slot);
-        of_app.spaces += 1;
+        self.live.changed(app).insert(number, slot);
+        self.by_app[app.index()].spaces += 1;
         self.by_node[node.index()].push(slot);
     }
 
     /// A live container of an application by number.
     #[inline]
     pub(in crate::commit) fn live(&self, app: AppSlot, number: u32) -> Option<ContainerSlot> {
-        self.by_app[app.index()].live.get(number)
+        self.live.of(app).get(number)
     }
 
     /// Reads what stands of containers of applications by number, of [`READ_AHEAD`] at most. The caller needs it next.
@@ -251,7 +251,7 @@ impl Containers {
     /// Containers that end were placed long ago, so that it is in no cache. Here no read depends on the one before, and
     /// the processor waits for many at once.
     pub(in crate::commit) fn read_ahead(&self, containers: impl Iterator<Item = (AppSlot, u32)>) {
-        let live = |(app, number): (AppSlot, u32)| self.by_app[app.index()].live.get(number);
+        let live = |(app, number): (AppSlot, u32)| self.live.of(app).get(number);
         let slots: SmallVec<[ContainerSlot; READ_AHEAD]> =
             containers.take(READ_AHEAD).filter_map(live).collect();
         let read = |slot: &ContainerSlot| {
@@ -267,9 +267,9 @@ impl Containers {
         }
     }
 
-    /// The list of the live containers of an application.
-    pub(in crate::commit) fn live_list(&self, app: AppSlot) -> &Live {
-        &self.by_app[app.index()].live
+    /// The lists of live containers.
+    pub(in crate::commit) fn live_lists(&self) -> &LiveLists {
+        &self.live
     }
 
     /// Live containers of an application by number.
@@ -277,7 +277,7 @@ impl Containers {
         &self,
         app: AppSlot,
     ) -> impl Iterator<Item = ContainerSlot> + '_ {
-        self.by_app[app.index()].live.values()
+        self.live.of(app).values()
     }
 
     /// Takes an ended container off the live ones of its application; whether it was one of them.
@@ -285,11 +285,12 @@ impl Containers {
         let container = &self.records[slot.0 as usize];
         let (number, before) = (container.id.number, container.state);
         let (order, increases) = (container.fetch_order, container.key.increases());
-        let of_app = &mut self.by_app[container.app.index()];
-        if of_app.live.get(number) != Some(slot) {
+        let (app, live) = (container.app, &mut self.live);
+        if live.of(app).get(number) != Some(slot) {
             return false;
         }
-        of_app.live.remove(number);
+        live.changed(app).remove(number);
+        let of_app = &mut self.by_app[app.index()];
         if before == ContainerState::Allocated {
             of_app.unfetched.remove(order, slot);
             if let (Some(of), Some(updates)) = (increases, &mut of_app.updates) {

@@ -42,6 +42,8 @@ impl Ledger {
         skipped.join_idle_often(&mut self.state, leaf, count.saturating_sub(1));
         let first = self.add_members((gang, ask), members);
         self.add_events((gang, first), members, events);
+        // The members are listed and not charged yet.
+        self.answer_fetches(Some(app));
         let ended = with_width!(self.state.calculator, N => {
             let placed = PlacedTogether::<N> {
                 app,

@@ -139,7 +139,7 @@ impl Ledger {
         self.state.epoch += 1;
         if removal.moved {
             *budget = budget.saturating_sub(self.state.queues.len());
-            update_cluster(&mut self.state, &mut self.leaves);
+            update_cluster(self);
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use crate::commit::ledger::Ledger;
 use crate::commit::outbox::FollowUpEvent;
 use crate::commit::registry::Registry;
 use crate::commit::tree::capacity::update_cluster;
+use crate::commit::tree::visited_queues::VisitedQueues;
 use crate::id::{ContainerId, NodeName, NodeSlot, PartitionId};
 use crate::queue::{EndCause, NodeReport, NodeSpec};
 use crate::resource::{PackedVector, ResourceVector};
@@ -45,7 +46,7 @@ impl Ledger {
     pub fn add_node(&mut self, spec: &NodeSpec) -> Result<NodeSlot, NodeError> {
         let slot = self.enter_node(spec)?;
         self.outbox.send_labels(&self.state, slot);
-        update_cluster(&mut self.state, &mut self.leaves);
+        update_cluster(self);
         Ok(slot)
     }
 
@@ -70,7 +71,7 @@ impl Ledger {
             added.push(self.enter_node(spec)?);
             Ok(())
         });
-        update_cluster(&mut self.state, &mut self.leaves);
+        update_cluster(self);
         result
     }
 
@@ -152,7 +153,7 @@ impl Ledger {
             self.history.depart(name.clone(), slot);
         }
         self.state.cluster -= total;
-        update_cluster(&mut self.state, &mut self.leaves);
+        update_cluster(self);
         Ok(())
     }
 
@@ -170,6 +171,7 @@ impl Ledger {
         self.set_total(slot, total);
         if total != before {
             for container in self.containers.overcommitted(&self.state, slot) {
+                self.pause();
                 self.ask_back(self.container(container).id);
             }
         }
@@ -191,7 +193,7 @@ impl Ledger {
             self.state.partitions[partition].total += total - before;
             self.state.cluster += total - before;
         }
-        update_cluster(&mut self.state, &mut self.leaves);
+        update_cluster(self);
     }
 
     /// Moves a node to another partition.
@@ -310,9 +312,11 @@ impl Ledger {
             ..HeartbeatReply::default()
         };
         for container in launched {
+            self.pause();
             self.containers.launch(container);
         }
         for container in exited {
+            self.pause();
             let to_launch = self.container(container).to_launch;
             self.containers.set_due(container, to_launch, false);
             self.free_space(container);
@@ -346,7 +350,7 @@ impl Ledger {
                 self.state.partitions[before].leave(slot);
             }
         }
-        update_cluster(&mut self.state, &mut self.leaves);
+        update_cluster(self);
     }
 
     /// Moves a node to another partition, whose list it enters. Running containers stay and their charge moves; a
@@ -355,6 +359,7 @@ impl Ledger {
     pub(super) fn move_node(&mut self, slot: NodeSlot, partition: PartitionId) {
         let before = self.state.nodes[slot].partition;
         for container in self.containers.on_node(slot) {
+            self.pause();
             let row = self.containers.get(container);
             if self.registry.app(row.id.app) == Some(row.app) {
                 self.leaves

@@ -37,10 +37,12 @@
 // QueueLimitCalculator of the resource manager, and ContainerScheduler of the node manager.
 
 mod ask;
+pub(super) mod copied_figures;
 mod limit;
 mod load_order;
 mod node_queue;
 pub(super) mod nodes;
+mod queue_changes;
 pub(super) mod rooms;
 mod settle;
 mod waiting_asks;
@@ -51,7 +53,8 @@ use std::collections::BTreeMap;
 use self::limit::QueueLengths;
 use self::load_order::LoadOrder;
 use self::node_queue::QueuedContainer;
-pub use self::node_queue::{AllNodeQueues, NodeQueue, NodeQueueFigures};
+pub use self::node_queue::{NodeQueue, NodeQueueFigures};
+use self::queue_changes::QueueChanges;
 use self::waiting_asks::WaitingAsks;
 use crate::commit::containers::slot::ContainerSlot;
 use crate::id::{AppSlot, NodeSlot};
@@ -65,6 +68,8 @@ pub(super) struct Opportunistic {
     settings: Option<OpportunisticSettings>,
     /// Of every registered node, while they are on.
     queues: BTreeMap<NodeSlot, NodeQueue>,
+    /// Of these queues.
+    changes: QueueChanges,
     order: LoadOrder,
     lengths: QueueLengths,
     /// Of applications with asks that are not served.
@@ -92,6 +97,7 @@ impl Opportunistic {
             return;
         }
         self.queues.insert(node, NodeQueue::default());
+        self.changes.note(node);
         self.lengths.enter();
         self.order.enter(node, &state.nodes[node]);
     }
@@ -99,6 +105,7 @@ impl Opportunistic {
     /// A node goes; its containers ended before.
     pub(super) fn leave_node(&mut self, node: NodeSlot) {
         if self.queues.remove(&node).is_some() {
+            self.changes.note(node);
             self.lengths.leave(self.order.leave(node));
         }
     }
@@ -133,6 +140,7 @@ impl Opportunistic {
     fn add_started(&mut self, node: NodeSlot, container: QueuedContainer) {
         let queue = self.queues.entry(node).or_default();
         queue.start(container);
+        self.changes.note(node);
     }
 
     /// Takes a container off its node; whether it waited there, or nothing where the node does not have it.
@@ -149,7 +157,9 @@ impl Opportunistic {
         next
     }
 
+    /// What follows where a container came to the queue of a node or left it.
     fn follow_length(&mut self, node: NodeSlot) {
+        self.changes.note(node);
         let Some(queue) = self.queues.get(&node) else {
             return;
         };

@@ -5,7 +5,6 @@
 use std::collections::VecDeque;
 
 use crate::commit::containers::slot::ContainerSlot;
-use crate::id::NodeSlot;
 use crate::resource::ResourceVector;
 
 /// A container and what it takes of its node once it runs.
@@ -37,26 +36,6 @@ pub struct NodeQueueFigures {
     pub started: usize,
     /// What those take of the node beside guaranteed containers.
     pub used: ResourceVector,
-}
-
-/// The figures of the queues of all nodes.
-#[derive(Clone, Debug)]
-pub struct AllNodeQueues {
-    /// Whether every registered node has a queue.
-    pub(super) enabled: bool,
-    /// Those that have a container, by the slot of the node. Where not every node has a queue: all that there are.
-    pub(super) busy: Vec<(NodeSlot, NodeQueueFigures)>,
-}
-
-impl AllNodeQueues {
-    /// The figures of the queue of a registered node, if it has one.
-    #[must_use]
-    pub fn of(&self, node: NodeSlot) -> Option<NodeQueueFigures> {
-        match self.busy.binary_search_by_key(&node, |&(node, _)| node) {
-            Ok(at) => Some(self.busy[at].1),
-            Err(_) => self.enabled.then(NodeQueueFigures::default),
-        }
-    }
 }
 
 impl NodeQueue {

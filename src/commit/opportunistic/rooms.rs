@@ -3,7 +3,7 @@
 //! Tests: `tests/commit/opportunistic/placement.rs`.
 
 use super::Opportunistic;
-use super::node_queue::{AllNodeQueues, NodeQueue, NodeQueueFigures, QueuedContainer};
+use super::node_queue::{NodeQueue, QueuedContainer};
 use super::waiting_asks::{WaitingAsk, WaitingAsks};
 use crate::commit::containers::container::ContainerState;
 use crate::commit::containers::slot::ContainerSlot;
@@ -58,22 +58,6 @@ impl<'a> NodeRooms<'a> {
     #[must_use]
     pub fn queue(self, node: NodeSlot) -> Option<&'a NodeQueue> {
         self.opportunistic.queues.get(&node)
-    }
-
-    /// The figures of the queues of all nodes.
-    ///
-    /// Cost: a look at each queue, and a copy where it has a container.
-    #[must_use]
-    pub fn all_figures(self) -> AllNodeQueues {
-        let enabled = !self.opportunistic.is_off();
-        let queues = self.opportunistic.queues.iter();
-        let figures = queues.map(|(&node, queue)| (node, queue.figures()));
-        let idle = NodeQueueFigures::default();
-        let kept = figures.filter(|(_, figures)| !enabled || *figures != idle);
-        AllNodeQueues {
-            enabled,
-            busy: kept.collect(),
-        }
     }
 
     /// Longest queue of a node that is not shortened now; nothing while the settings do not enable any.

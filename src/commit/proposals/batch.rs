@@ -34,6 +34,7 @@ use super::deferred::{Deferred, PendingNotices};
 use super::unsettled_view::UnsettledView;
 use crate::accounting::DeferredAncestorCharges;
 use crate::commit::event::{Event, UnreserveReason};
+use crate::commit::fetches::Fetches;
 use crate::commit::ledger::Ledger;
 use crate::commit::proposals::outcome::CommitOutcome;
 use crate::commit::proposals::rejection::{count_found, rejection};
@@ -52,6 +53,9 @@ pub(crate) trait LedgerOwner {
     fn next_ledger(&mut self) -> &mut Ledger {
         self.ledger_mut()
     }
+
+    /// The fetches that wait for the ledger.
+    fn fetches(&mut self) -> &mut Fetches;
 }
 
 impl LedgerOwner for Ledger {
@@ -61,6 +65,10 @@ impl LedgerOwner for Ledger {
 
     fn ledger_mut(&mut self) -> &mut Ledger {
         self
+    }
+
+    fn fetches(&mut self) -> &mut Fetches {
+        self.fetches()
     }
 }
 
@@ -161,6 +169,21 @@ impl<T: LedgerOwner> Unsettled<T> {
             ledger: self.owner.ledger(),
             charges: &self.deferred.charges,
         }
+    }
+
+    /// The fetches that wait for the ledger.
+    pub(crate) fn fetches(&mut self) -> &mut Fetches {
+        self.owner.fetches()
+    }
+
+    /// Whether a fetch is begun, which goes on in the next turn.
+    pub(crate) fn has_begun_fetch(&self) -> bool {
+        self.owner.ledger().has_begun_fetch()
+    }
+
+    /// As [`Ledger::has_fetches`].
+    pub(crate) fn has_fetches(&self) -> bool {
+        self.owner.ledger().has_fetches()
     }
 
     /// As [`Ledger::event_count`].

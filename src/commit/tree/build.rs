@@ -301,7 +301,7 @@ fn update_from(tree: &mut Tree<'_>, parent: QueueSlot) {
             None => set_root_capacity(tree.state),
         }
     }
-    recompute(tree.state, tree.leaves, from);
+    recompute(tree, from);
 }
 
 /// Levels that may still be created below a queue.

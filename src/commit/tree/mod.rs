@@ -3,6 +3,7 @@
 pub(super) mod build;
 pub(super) mod capacity;
 mod configured_queue;
+mod effective;
 pub(super) mod fractions;
 pub(super) mod managed;
 pub(super) mod prepared;
@@ -12,6 +13,7 @@ pub(super) mod refresh_error;
 mod row_copies;
 pub(super) mod strays;
 pub(super) mod vector_capacities;
+pub(super) mod visited_queues;
 
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use super::leaves::Leaves;
 use super::registry::Registry;
 use crate::queue::Templates;
 use crate::snapshot::State;
+use visited_queues::VisitedQueues;
 
 /// The tree of queues, while it is changed: its rows and names, the leaves, and the templates of created queues.
 pub(super) struct Tree<'a> {
@@ -42,5 +45,12 @@ impl<'a> Tree<'a> {
             leaves,
             templates,
         }
+    }
+}
+
+/// A tree that is changed goes without a pause.
+impl VisitedQueues for Tree<'_> {
+    fn rows(&mut self) -> (&mut State, &mut Leaves) {
+        (self.state, self.leaves)
     }
 }

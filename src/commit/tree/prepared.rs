@@ -283,9 +283,12 @@ impl Ledger {
         for label in &prepared.labels {
             self.add_label(label);
         }
+        let fetched = self.fetches.in_pauses();
         self.take_over_prepared(prepared);
+        // A fetch that was answered meanwhile is not in the copy.
+        let compared = whole.filter(|_| self.fetches.in_pauses() == fetched);
         debug_assert!(
-            whole.is_none_or(|whole| row_copies::are_alike(self, &whole)),
+            compared.is_none_or(|whole| row_copies::are_alike(self, &whole)),
             "a prepared refresh comes to the same as the whole form"
         );
         Ok(())
@@ -335,10 +338,12 @@ impl Ledger {
         let mut parked = false;
         let known = prepared.stamps.queues;
         let mut changed = prepared.changed.iter_mut().peekable();
-        follow_use(&mut self.state, &mut self.leaves, |state, leaves, slot| {
+        follow_use(self, |state, leaves, slot| {
             if slot.index() >= known {
                 return;
             }
+            // What a fetch computed for its user in the pause before holds no more.
+            state.epoch += u64::from(!is_planted(PlantedFlaw::FetchInPauseKeepsBounds));
             let is_leaf = state.queues[slot].is_leaf();
             if is_leaf {
                 leaves.skipped_mut().cut(state, slot, 0);

@@ -11,9 +11,8 @@ use super::{Tree, build};
 use crate::commit::leaves::Leaves;
 use crate::commit::ledger::Ledger;
 use crate::commit::tree::build::stop_queue;
-use crate::commit::tree::capacity::{
-    update_cluster, update_maximum_applications, update_statistics,
-};
+use crate::commit::tree::capacity::{update_cluster, update_statistics};
+use crate::commit::tree::effective::update_maximum_applications;
 use crate::commit::tree::fractions::update_absolute;
 use crate::commit::tree::refresh_checks::{check_children, check_hierarchy};
 use crate::id::{Map, PartitionId, QueuePath, QueueSlot, java_order};
@@ -130,7 +129,7 @@ impl Tree<'_> {
     /// Divides the resources of the cluster among the queues.
     fn divide(&mut self, leaves_legacy: bool) {
         let fractions = leaves_legacy.then(|| self.configured_fractions());
-        update_cluster(self.state, self.leaves);
+        update_cluster(self);
         if let Some(fractions) = fractions {
             show_fractions(self.state, fractions);
         }

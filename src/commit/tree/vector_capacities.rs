@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use crate::commit::tree::fractions::{derive_fractions, update_absolute};
+use crate::commit::tree::visited_queues::VisitedQueues;
 use crate::id::{PartitionId, QueueSlot};
 use crate::queue::{QueueKind, VectorEntry};
 use crate::resource::{MEMORY, ResourceUnit, ResourceVector, share};
@@ -173,7 +174,7 @@ fn rounded(amount: f64, phase: VectorPhase) -> f64 {
 /// The root has all of each partition. Its fractions stay as they are configured: a maximum below
 /// 100 % shows, and bounds nothing.
 // As RootQueueCapacityCalculator with RootCalculationDriver.
-pub(in crate::commit) fn set_root_capacity(state: &mut State) {
+pub(super) fn set_root_capacity(state: &mut State) {
     state.epoch += 1;
     for partition in state.queues[State::ROOT].partitions() {
         let total = state.total(partition);
@@ -193,7 +194,8 @@ pub(in crate::commit) fn set_root_capacity(state: &mut State) {
 
 /// Guaranteed and largest resources of all children of a parent, and their fractions.
 // As CapacitySchedulerQueueCapacityHandler with ResourceCalculationDriver.
-pub(in crate::commit) fn distribute(state: &mut State, parent: QueueSlot) {
+pub(super) fn distribute(visited: &mut impl VisitedQueues, parent: QueueSlot) {
+    let (state, _) = visited.rows();
     let managed = state.queues[parent].settings.kind == QueueKind::ManagedParent;
     for partition in state.partition_ids() {
         if !state.queues[parent].part(partition).configured {
@@ -219,6 +221,8 @@ pub(in crate::commit) fn distribute(state: &mut State, parent: QueueSlot) {
         state.epoch += 1;
     }
     for child in state.queues[parent].children.clone() {
+        visited.pause();
+        let (state, _) = visited.rows();
         for partition in state.partition_ids() {
             if state.queues[child].part(partition).configured {
                 derive_fractions(state, child, parent, partition);

@@ -9,7 +9,7 @@
 //!    goes on with long commands only while it waits for its own answer.
 //! 4. An owner that panics drops the committer: the engine ends, and every call that waits returns.
 //!
-//! It is valid because there is one committer, and its owner is the only writer; commands stay in the order of the
+//! It is valid because there is one committer, and its owner is the only writer; commands stay in the order of their
 //! inbox. Cost: if the OS preempts a caller that owns the committer, all commits wait for that caller.
 //!
 //! Tests: `tests/runtime/caller_runs.rs` of whole engines; the handoff itself is model M12.

@@ -140,7 +140,7 @@ impl<C: Clock> Committer<C> {
         {
             return true;
         }
-        if self.inbox.has_news() || self.shutdown.is_requested() {
+        if self.inbox.has_news() || self.engine.has_fetches() || self.shutdown.is_requested() {
             return true;
         }
         // While events wait for their reader no proposal is taken.
@@ -179,6 +179,7 @@ impl<C: Clock> Committer<C> {
         );
         let quiet = self.proposers.is_quiet(shown.news);
         let empty = self.unfinished.is_empty() && !self.inbox.has_news();
+        let empty = empty && !self.engine.has_fetches();
         let done = quiet && !self.idle.goes_on && empty;
         if done || !self.delivery.is_complete() {
             self.idle.answer_all();

@@ -6,14 +6,14 @@
 //!    proposal is taken. Free some memory of [large rows](crate::snapshot::FrozenRow) that nobody reads.
 //! 2. End the applications whose lifetime is over.
 //! 3. Commit one batch of every proposer ([`commits`], [`proposer_rings`]).
-//! 4. Carry out commands, up to a limit, in the order of the inbox. What is left of one with many items, and what waits,
-//!    goes on in later turns.
+//! 4. Answer fetches, then carry out commands, up to a limit, each in the order of its inbox. What is left of one with
+//!    many items, and what waits, goes on in later turns.
 //! 5. If every proposer is idle, place what those commands ask for ([`inline_scheduling`]).
 //! 6. Publish a snapshot if it is due ([`publication`], [`publish_backoff`]).
 //!
 //! When nothing is left to do, the thread releases the committer and sleeps ([`idle`]); a caller then
 //! runs the turns on its own thread ([`caller_runs`]). Shutdown drains every queue, in this order:
-//! rings and inbox are closed, accepted commands and batches are carried out, a last snapshot is published.
+//! rings and inboxes are closed, accepted commands and batches are carried out, a last snapshot is published.
 //!
 //! # Invariants
 //!

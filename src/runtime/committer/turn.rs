@@ -4,9 +4,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::Committer;
 use super::caller_runs::CallerRuns;
 use super::inline_scheduling::Served;
+use super::{Committer, Measures};
+use crate::commit::Fetch;
 use crate::metrics::Phase;
 use crate::runtime::handles::command::{Command, ShowCall};
 use crate::runtime::handles::reply::answer;
@@ -112,8 +113,14 @@ impl<C: Clock> Committer<C> {
 
     /// A turn of every kind of work; whether there was any.
     pub(in crate::runtime) fn turn(&mut self) -> bool {
+        self.turn_of(&|| true)
+    }
+
+    /// The same on the thread of a caller. One that fetched, and waits for nothing else, does not go on with the long call
+    /// of another one.
+    fn turn_of(&mut self, is_awaited: &dyn Fn() -> bool) -> bool {
         self.begin_part();
-        let worked = self.take_turn();
+        let worked = self.take_turn(is_awaited);
         if worked {
             self.end_part();
         }
@@ -123,19 +130,29 @@ impl<C: Clock> Committer<C> {
     fn begin_part(&mut self) {
         if let Some(began) = &mut self.measures.part_began {
             *began = self.clock.now_ns();
+            self.engine.fetches().take_pauses().for_each(drop);
         }
     }
 
-    /// Measures a part; the next one begins.
+    /// Measures a part, and the stretches of which it is made where it paused for fetches; the next one begins.
     fn end_part(&mut self) {
-        if let Some(began) = &mut self.measures.part_began {
-            let now = self.clock.now_ns();
-            let took = now.saturating_sub(std::mem::replace(began, now));
-            self.measures.recorder.record(Phase::Part, took);
+        let Measures {
+            recorder,
+            part_began: Some(began),
+            ..
+        } = &mut self.measures
+        else {
+            return;
+        };
+        let now = self.clock.now_ns();
+        recorder.record(Phase::Part, now.saturating_sub(*began));
+        for ended in self.engine.fetches().take_pauses().chain([now]) {
+            let took = ended.saturating_sub(std::mem::replace(began, ended));
+            recorder.record(Phase::Stretch, took);
         }
     }
 
-    fn take_turn(&mut self) -> bool {
+    fn take_turn(&mut self, is_awaited: &dyn Fn() -> bool) -> bool {
         if self.expire() {
             self.publish();
         }
@@ -144,7 +161,7 @@ impl<C: Clock> Committer<C> {
         let before = self.publication.outside();
         let proposals = self.delivery.is_complete() && self.take_proposals();
         let quiet = !proposals && self.is_quiet();
-        let commands = self.take_commands();
+        let commands = self.take_commands(is_awaited);
         let went_on = self.idle.take_goes_on();
         let served = if quiet && commands.allow_inline(went_on) {
             self.place_inline()
@@ -181,10 +198,11 @@ impl<C: Clock> Committer<C> {
     fn drain(&mut self) {
         self.begin_part();
         self.proposers.close();
-        let mut late = Vec::new();
-        let inbox = &mut self.inbox;
-        inbox.finish(self.idle.parker(), |command| late.push(command));
-        late.splice(..0, self.unfinished.drain(..));
+        let mut late: Vec<Command> = self.unfinished.drain(..).collect();
+        let parker = self.idle.parker();
+        let fetches = self.engine.fetches();
+        fetches.finish(parker, |fetch| late.push(Command::Fetch(fetch)));
+        self.inbox.finish(parker, |command| late.push(command));
         for command in late {
             let mut left = Some(command);
             while let Some(command) = left {
@@ -213,8 +231,12 @@ impl<C: Clock> Committer<C> {
         self.proposers.patience(self.publication.snapshot())
     }
 
-    fn take_commands(&mut self) -> CommandKinds {
-        let mut kinds = self.go_on();
+    fn take_commands(&mut self, is_awaited: &dyn Fn() -> bool) -> CommandKinds {
+        let mut kinds = self.take_fetches();
+        if kinds != CommandKinds::None && self.is_long() && !is_awaited() {
+            return kinds;
+        }
+        kinds = kinds.max(self.go_on());
         let writes_all = |command: &Command| command.writes_all_queues(&self.engine);
         let mut had_long = self.unfinished.iter().any(writes_all);
         for _ in 0..COMMANDS {
@@ -236,6 +258,33 @@ impl<C: Clock> Committer<C> {
             }
         }
         kinds
+    }
+
+    /// Carries fetches out before other commands: a visit of all queues does so, too. Those that are begun go on by one
+    /// budget.
+    fn take_fetches(&mut self) -> CommandKinds {
+        let (mut kinds, mut budget) = (CommandKinds::None, ITEMS);
+        while budget > 0
+            && let Some(begun) = self.engine.fetches().pop_begun()
+        {
+            kinds = self.fetch(begun, &mut budget);
+        }
+        for _ in 0..COMMANDS {
+            let Some(fetch) = self.engine.fetches().pop() else {
+                break;
+            };
+            kinds = self.fetch(fetch, &mut { ITEMS });
+        }
+        kinds
+    }
+
+    fn fetch(&mut self, fetch: Box<Fetch>, budget: &mut usize) -> CommandKinds {
+        let left = self.carry_out(Command::Fetch(fetch), budget);
+        *budget = budget.saturating_sub(1);
+        if let Some(Command::Fetch(left)) = left {
+            self.engine.fetches().go_on_with(left);
+        }
+        CommandKinds::Calls
     }
 
     /// Goes on with the oldest of the commands that have many items and do not wait. It counts when it is carried out.
@@ -326,11 +375,17 @@ impl<C: Clock> Committer<C> {
     pub(in crate::runtime) fn visit(&mut self, is_awaited: &dyn Fn() -> bool) -> bool {
         let mut turns = 0;
         let goes_on = |committer: &Self, turns| {
-            let is_long = !committer.unfinished.is_empty() || committer.publication.is_preparing();
-            if is_long { is_awaited() } else { turns < VISIT }
+            if committer.is_long() {
+                is_awaited()
+            } else {
+                turns < VISIT
+            }
         };
         // In the first turn its own call is carried out.
-        while !self.shutdown.is_requested() && (turns == 0 || goes_on(self, turns)) && self.turn() {
+        while !self.shutdown.is_requested()
+            && (turns == 0 || goes_on(self, turns))
+            && self.turn_of(is_awaited)
+        {
             self.idle.note_visit();
             turns += 1;
         }
@@ -347,6 +402,12 @@ impl<C: Clock> Committer<C> {
         self.measures.recorder.hand_over();
         self.answer_quiet();
         self.has_work()
+    }
+
+    /// Whether what goes on takes more than a few turns.
+    fn is_long(&self) -> bool {
+        let goes_on = !self.unfinished.is_empty() || self.engine.has_begun_fetch();
+        goes_on || self.publication.is_preparing()
     }
 
     /// Publishes what no snapshot shows yet; whether its own thread has something to do.

@@ -1,6 +1,6 @@
 //! Calls of tasks of an asynchronous host: the answer wakes the task, and no thread waits for it.
 //!
-//! 1. The first poll puts the command into the inbox. While that is full, the task yields and comes again.
+//! 1. The first poll puts the command into its inbox. While that is full, the task yields and comes again.
 //! 2. If the committer is free, it takes a few turns on the polling thread, as on that of every caller.
 //! 3. Otherwise the task sleeps until its answer is sent, or dropped with the engine.
 //!
@@ -16,11 +16,11 @@ use super::command::{AskBatch, Command};
 use super::commands::Commands;
 use super::engine::Threaded;
 use super::looks::CallError;
-use super::reply::{Reply, waking_reply};
-use crate::commit::{AppError, AskError, HeartbeatReply, NodeError, SubmitError, Submitted};
+use super::reply::{Reply, TaskAnswer, answer, waking_reply};
+use crate::commit::{AppError, AskError, Fetch, HeartbeatReply, NodeError, SubmitError, Submitted};
 use crate::id::{ApplicationId, NodeName};
 use crate::queue::{AppSpec, AskCall, AskReply, NodeReport};
-use crate::sync::TrySendError;
+use crate::sync::{InboxSender, TrySendError};
 
 impl Commands {
     /// Sends a command and waits for its answer without a thread.
@@ -33,10 +33,27 @@ impl Commands {
         command: impl FnOnce(Reply<T>) -> Command,
     ) -> Result<T, CallError> {
         let (reply, answer) = waking_reply();
-        let mut unsent = Some(command(reply));
+        self.send_by_task(self.inbox(), command(reply), answer)
+            .await
+    }
+
+    /// As [`Self::fetch`], without a thread.
+    async fn fetch_by_task(&self, app: ApplicationId) -> Result<AskReply, AskError> {
+        let (reply, answered) = waking_reply();
+        let fetch = Fetch::of(app, |came_to| answer(reply, came_to));
+        self.send_by_task(self.fetches(), fetch, answered).await?
+    }
+
+    async fn send_by_task<C, T>(
+        &self,
+        inbox: &InboxSender<C>,
+        command: C,
+        answer: TaskAnswer<T>,
+    ) -> Result<T, CallError> {
+        let mut unsent = Some(command);
         poll_fn(move |context| {
             if let Some(command) = unsent.take() {
-                match self.try_send(command) {
+                match self.try_send(inbox, command) {
                     Ok(None) => {}
                     Ok(full) => {
                         unsent = full;
@@ -53,12 +70,12 @@ impl Commands {
         .await
     }
 
-    /// Puts a command into the inbox and has the committer run; the command again where that is full.
-    fn try_send(&self, command: Command) -> Result<Option<Command>, CallError> {
+    /// Puts a command into its inbox and has the committer run; the command again where that is full.
+    fn try_send<C>(&self, inbox: &InboxSender<C>, command: C) -> Result<Option<C>, CallError> {
         if self.are_inside() {
             return Err(CallError::Reentrant);
         }
-        let back = match self.inbox().try_send(command) {
+        let back = match inbox.try_send(command) {
             Ok(()) => None,
             Err(TrySendError::Full(back)) => Some(back),
             Err(TrySendError::Closed(_)) => return Err(CallError::Closed),
@@ -98,6 +115,9 @@ impl Threaded {
     ///
     /// As [`AskError`]; nothing of the call was carried out then.
     pub async fn ask_async(&self, app: ApplicationId, call: AskCall) -> Result<AskReply, AskError> {
+        if call.only_fetches() {
+            return self.commands.fetch_by_task(app).await;
+        }
         let batch = AskBatch::new(vec![(app, call)]);
         let asked = self
             .commands

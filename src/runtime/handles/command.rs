@@ -1,11 +1,11 @@
-//! Commands: everything that outsiders change, in one order, each with its answer.
+//! Commands: everything that outsiders change, in one order, each with its answer. Fetches alone go before others.
 //!
 //! Tests: `tests/runtime/callers.rs`.
 
 use std::sync::Arc;
 
 use crate::commit::{
-    AppError, AskError, AskOrder, AskProgress, HeartbeatReply, NodeError, PreemptionRound,
+    AppError, AskError, AskOrder, AskProgress, Fetch, HeartbeatReply, NodeError, PreemptionRound,
     RefreshError, SubmitError, Submitted, Unsettled,
 };
 use crate::id::{ApplicationId, ContainerId, NodeName};
@@ -119,6 +119,8 @@ pub(in crate::runtime) enum ShowCall {
 pub(in crate::runtime) enum Command {
     Submit(Box<AppSpec>, Reply<Result<Submitted, SubmitError>>),
     Ask(Box<AskBatch>, Reply<Box<AskBatch>>),
+    /// It comes by an inbox of its own.
+    Fetch(Box<Fetch>),
     Heartbeat(
         NodeName,
         NodeReport,
@@ -153,7 +155,7 @@ impl Command {
     pub(in crate::runtime) fn is_call(&self) -> bool {
         matches!(
             self,
-            Self::Ask(..) | Self::Heartbeat(..) | Self::HeartbeatAll(..)
+            Self::Ask(..) | Self::Fetch(_) | Self::Heartbeat(..) | Self::HeartbeatAll(..)
         )
     }
 
@@ -193,6 +195,7 @@ impl Command {
                 }
                 answer(reply, batch);
             }
+            Self::Fetch(fetch) => return engine.fetch_on(fetch, budget).map(Self::Fetch),
             Self::Heartbeat(node, report, reply) => {
                 let (came_to, rest) = take_report(engine, schedules, &node, &report);
                 if rest == Rest::Left {
@@ -244,6 +247,7 @@ impl Command {
             Self::Submit(app, reply) => answer(reply, engine.submit(&app)),
             // Commands that have parts.
             Self::Ask(..)
+            | Self::Fetch(_)
             | Self::Heartbeat(..)
             | Self::HeartbeatAll(..)
             | Self::FinishApp(..)

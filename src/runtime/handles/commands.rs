@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use super::command::{Command, ShowCall};
 use super::looks::{CallError, LedgerQuery, Looks};
-use super::reply::{Reply, reply};
-use crate::commit::Ledger;
+use super::reply::{Reply, answer, reply};
+use crate::commit::{AskError, Fetch, Ledger};
+use crate::id::ApplicationId;
+use crate::queue::AskReply;
 use crate::runtime::committer::caller_runs::CommitterAccess;
 use crate::runtime::committer::idle::look_out;
 use crate::snapshot::Snapshot;
-use crate::sync::{InboxSender, TryRecvError, TrySendError};
+use crate::sync::{InboxSender, OnceReceiver, TryRecvError, TrySendError};
 use crate::time::SystemClock;
 
 /// Times that rows are copied ahead of a snapshot at most.
@@ -23,6 +25,7 @@ const COPIED_AHEAD: usize = 4096;
 #[derive(Clone, Debug)]
 pub(in crate::runtime) struct Commands {
     inbox: InboxSender<Command>,
+    fetches: InboxSender<Box<Fetch>>,
     committer: Arc<dyn CommitterAccess>,
     looks: Looks,
 }
@@ -30,10 +33,12 @@ pub(in crate::runtime) struct Commands {
 impl Commands {
     pub(in crate::runtime) fn new(
         inbox: InboxSender<Command>,
+        fetches: InboxSender<Box<Fetch>>,
         committer: Arc<dyn CommitterAccess>,
     ) -> Self {
         Self {
             inbox,
+            fetches,
             committer,
             looks: Looks::new(),
         }
@@ -44,14 +49,21 @@ impl Commands {
         &self.inbox
     }
 
+    /// The same of fetches.
+    pub(super) fn fetches(&self) -> &InboxSender<Box<Fetch>> {
+        &self.fetches
+    }
+
     /// Has the committer carry out what is in the inbox, a few turns of it on this thread if it is free.
     pub(super) fn run(&self) {
         self.committer.run_commands(&|| false);
     }
 
-    /// The way into the inbox alone, where nobody runs the committer but the caller.
-    pub(in crate::runtime) fn into_inbox(self) -> InboxSender<Command> {
-        self.inbox
+    /// The ways into the inboxes alone, where nobody runs the committer but the caller.
+    pub(in crate::runtime) fn into_inboxes(
+        self,
+    ) -> (InboxSender<Command>, InboxSender<Box<Fetch>>) {
+        (self.inbox, self.fetches)
     }
 
     /// Has a snapshot published that shows what was answered, if the committer is free.
@@ -75,10 +87,10 @@ impl Commands {
         let _ = (0..COPIED_AHEAD).any(|_| few());
     }
 
-    /// Puts a command into the inbox; waits while that is full.
-    fn send(&self, mut command: Command) -> Result<(), CallError> {
+    /// Puts a command into its inbox; waits while that is full.
+    fn send<T>(&self, inbox: &InboxSender<T>, mut command: T) -> Result<(), CallError> {
         loop {
-            match self.inbox.try_send(command) {
+            match inbox.try_send(command) {
                 Ok(()) => return Ok(()),
                 Err(TrySendError::Closed(_)) => return Err(CallError::Closed),
                 Err(TrySendError::Full(back)) => {
@@ -147,7 +159,31 @@ impl Commands {
             return Err(CallError::Reentrant);
         }
         let (reply, answer) = reply();
-        self.send(command(reply))?;
+        self.send(&self.inbox, command(reply))?;
+        self.await_answer(awake, answer)
+    }
+
+    /// Has an application fetch what it got, and waits as [`Self::call`]. Long changes pause for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::call`], and where the application is refused.
+    pub(in crate::runtime) fn fetch(
+        &self,
+        awake: Duration,
+        app: ApplicationId,
+    ) -> Result<AskReply, AskError> {
+        if self.are_inside() {
+            return Err(CallError::Reentrant.into());
+        }
+        let (reply, answered) = reply();
+        let fetch = Fetch::of(app, |came_to| answer(reply, came_to));
+        self.send(&self.fetches, fetch)?;
+        self.await_answer(awake, answered)?
+    }
+
+    /// Has the committer run on this thread if it is free, and waits for an answer.
+    fn await_answer<T>(&self, awake: Duration, answer: OnceReceiver<T>) -> Result<T, CallError> {
         self.committer.run_commands(&|| !answer.has_message());
         if awake.is_zero() {
             return answer.recv().map_err(|_| CallError::Closed);

@@ -1,6 +1,7 @@
 //! Copies of what the ledger holds, made in passes, so that callers wait for none of them long.
 //!
-//! 1. Rows are copied in passes of many parts ([`InPasses`]). Calls of others come between two parts.
+//! 1. Rows are copied in passes of many parts ([`InPasses`]). Calls of others come between two parts. The caller makes
+//!    room for them.
 //! 2. The last pass is one piece, and comes with a snapshot of the state as of then.
 //!
 //! Tests: `tests/runtime/preemption_turns.rs`, `tests/runtime/whole_state.rs`.
@@ -45,6 +46,7 @@ impl Commands {
     ) -> Result<CopiedLook<C, T>, CallError> {
         let mut copy = InPasses::<C>::default();
         for _ in 0..PASSES {
+            copy.grow(self.inspect(awake, C::room)?);
             copy = self.pass(awake, part, copy)?;
             if copy.is_near(part) {
                 break;

@@ -290,7 +290,8 @@ impl Threaded {
             .unwrap_or_else(|refused| Err(refused.into()))
     }
 
-    /// One call of an application.
+    /// One call of an application. One that asks for nothing only fetches: long changes pause for it, and it may be answered
+    /// before calls that came earlier and are not answered yet.
     ///
     /// # Errors
     ///
@@ -303,8 +304,14 @@ impl Threaded {
     /// Calls of several applications, carried out in their order. They are handed over together
     /// and answered together, which for many small calls is most of their cost.
     ///
-    /// The answers stand in the order of the calls, each as that of [`Threaded::ask`].
+    /// The answers stand in the order of the calls, each as that of [`Threaded::ask`]. Several calls that only fetch are
+    /// one command all the same, which waits for visits of all queues.
     pub fn ask_all(&self, calls: Vec<(ApplicationId, AskCall)>) -> Vec<Result<AskReply, AskError>> {
+        if let [(app, call)] = calls.as_slice()
+            && call.only_fetches()
+        {
+            return vec![self.commands.fetch(self.awake, *app)];
+        }
         let number = calls.len();
         let batch = AskBatch::new(calls);
         let asked = self.call(|reply| Command::Ask(batch, reply));

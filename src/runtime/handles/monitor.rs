@@ -334,7 +334,7 @@ mod tests {
         let watcher = Watcher {
             monitor: Box::new(Fragile(shutdown.clone())),
             access: Access {
-                commands: Commands::new(inbox(1).0, StdArc::new(Nobody)),
+                commands: Commands::new(inbox(1).0, inbox(1).0, StdArc::new(Nobody)),
             },
             requests: receiver,
             parker: parking().1,

@@ -167,7 +167,11 @@ mod tests {
         let (shutdown, _owner) = shutdown(Vec::new());
         let panics = PanicLog::new();
         let sorter = SorterThread {
-            commands: Commands::new(inbox(1).0, StdArc::new(Nobody(shutdown.clone()))),
+            commands: Commands::new(
+                inbox(1).0,
+                inbox(1).0,
+                StdArc::new(Nobody(shutdown.clone())),
+            ),
             snapshots,
             publisher,
             shutdown: shutdown.clone(),
@@ -253,7 +257,11 @@ mod tests {
         let (shutdown, _owner) = shutdown(Vec::new());
         let clock = Hasty(ManualClock::default(), shutdown.clone());
         let sorter = SorterThread {
-            commands: Commands::new(inbox(1).0, StdArc::new(Nobody(shutdown.clone()))),
+            commands: Commands::new(
+                inbox(1).0,
+                inbox(1).0,
+                StdArc::new(Nobody(shutdown.clone())),
+            ),
             snapshots,
             publisher,
             shutdown,

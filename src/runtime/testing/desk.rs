@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::commit::{
-    AppError, AskError, HeartbeatReply, Ledger, MovedApps, NodeError, PartitionSpec,
+    AppError, AskError, Fetch, HeartbeatReply, Ledger, MovedApps, NodeError, PartitionSpec,
     PreemptionRound, PreparedRefresh, Recovered, RefreshError, SubmitError, Submitted, Verdicts,
 };
 use crate::id::{ApplicationId, NodeName, Version};
@@ -17,7 +17,7 @@ use crate::runtime::app_attempts::EndAttempt;
 use crate::runtime::committer::Committer;
 use crate::runtime::handles::command::{AskBatch, Command};
 use crate::runtime::handles::heartbeat_batch::HeartbeatBatch;
-use crate::runtime::handles::reply::{Reply, reply};
+use crate::runtime::handles::reply::{Reply, answer, reply};
 use crate::runtime::handles::start::{Mode, Running};
 use crate::runtime::label_refresh::LabelRefresh;
 use crate::runtime::ledger_change::{LedgerChange, Writes};
@@ -27,13 +27,16 @@ use crate::runtime::long_changes::{
 use crate::runtime::node_changes::{NodeChange, node_removal};
 use crate::runtime::parts::EngineParts;
 use crate::runtime::proposer::Proposer;
-use crate::sync::InboxSender;
+use crate::sync::{Arc, InboxSender, Mutex};
 use crate::time::ManualClock;
 
 /// A committer that nobody else runs, and the way to it.
 pub struct Desk {
     committer: Committer<ManualClock>,
     inbox: InboxSender<Command>,
+    fetches: InboxSender<Box<Fetch>>,
+    /// They come once the next part of a change has begun.
+    late: Arc<Mutex<Late>>,
     clock: ManualClock,
     /// They never run.
     _proposers: Vec<Proposer<ManualClock>>,
@@ -43,6 +46,38 @@ impl std::fmt::Debug for Desk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Desk")
     }
+}
+
+/// Fetches that come while a part of a change is under way.
+#[derive(Default)]
+struct Late {
+    /// Each with the pauses of the part before it.
+    fetches: Vec<(usize, Box<Fetch>)>,
+    /// Pauses of the present part so far.
+    pauses: usize,
+}
+
+impl Late {
+    /// Sends those that come after so many pauses.
+    fn at(late: &Mutex<Self>, inbox: &InboxSender<Box<Fetch>>, pauses: impl Fn(usize) -> usize) {
+        let mut late = late.lock().expect("no part panicked");
+        late.pauses = pauses(late.pauses);
+        let now = late.pauses;
+        for (_, fetch) in late.fetches.extract_if(.., |&mut (at, _)| at <= now) {
+            // There is room for far more than anybody sends here.
+            drop(inbox.try_send(fetch));
+        }
+    }
+}
+
+/// A fetch of an application, and its answer.
+fn fetch(app: ApplicationId) -> (Box<Fetch>, DeskAnswer<Result<AskReply, AskError>>) {
+    let (reply, answered) = reply();
+    let fetch = Fetch::of(app, |came_to| answer(reply, came_to));
+    (
+        fetch,
+        DeskAnswer(Box::new(move || answered.try_recv().ok())),
+    )
 }
 
 /// What a prepared refresh came to, nothing where it was stale, and the refresh with what it replaced.
@@ -81,9 +116,21 @@ impl Desk {
         let clock = ManualClock::at(0);
         let (running, own) = (Running::default(), || clock.clone());
         let parts = EngineParts::new(engine, mode, running, false, &clock, own);
+        let (inbox, fetches) = parts.commands.into_inboxes();
+        let (mut committer, late) = (parts.committer, Arc::<Mutex<Late>>::default());
+        let (counted, sender) = (Arc::clone(&late), fetches.clone());
+        committer
+            .engine_mut()
+            .fetches()
+            .time_pauses(Box::new(move || {
+                Late::at(&counted, &sender, |pauses| pauses.saturating_add(1));
+                0
+            }));
         Self {
-            committer: parts.committer,
-            inbox: parts.commands.into_inbox(),
+            committer,
+            inbox,
+            fetches,
+            late,
             clock,
             _proposers: parts.proposers,
         }
@@ -126,6 +173,46 @@ impl Desk {
         // There is room for far more commands than anybody sends here.
         drop(self.inbox.try_send(command(reply)));
         DeskAnswer(Box::new(move || answer.try_recv().ok()))
+    }
+
+    /// Sends a fetch of an application.
+    #[must_use]
+    pub fn fetch(&self, app: ApplicationId) -> DeskAnswer<Result<AskReply, AskError>> {
+        let (fetch, answer) = fetch(app);
+        // As above.
+        drop(self.fetches.try_send(fetch));
+        answer
+    }
+
+    /// The same while the next part of a change is under way: it comes after so many of its pauses, or with its end.
+    ///
+    /// # Panics
+    ///
+    /// Where a test panicked in a part of a change.
+    #[must_use]
+    pub fn fetch_in_part(
+        &self,
+        app: ApplicationId,
+        pauses: usize,
+    ) -> DeskAnswer<Result<AskReply, AskError>> {
+        let (fetch, answer) = fetch(app);
+        let mut late = self.late.lock().expect("no part panicked");
+        late.fetches.push((pauses, fetch));
+        answer
+    }
+
+    /// A part of a change in which those fetches come.
+    fn with_fetches<T>(
+        &self,
+        mut part: impl FnMut(&mut Sequential, &mut usize) -> T + Send + 'static,
+    ) -> impl FnMut(&mut Sequential, &mut usize) -> T + Send + 'static {
+        let (late, inbox) = (Arc::clone(&self.late), self.fetches.clone());
+        move |engine, budget| {
+            Late::at(&late, &inbox, |_| 0);
+            let came_to = part(engine, budget);
+            Late::at(&late, &inbox, |_| usize::MAX);
+            came_to
+        }
     }
 
     /// Sends calls of applications.
@@ -314,6 +401,7 @@ impl Desk {
         &self,
         part: impl FnMut(&mut Sequential, &mut usize) -> Option<T> + Send + 'static,
     ) -> DeskAnswer<T> {
+        let part = self.with_fetches(part);
         self.send(|reply| Command::Change(LedgerChange::in_parts(Writes::Named, reply, part)))
     }
 
@@ -322,6 +410,7 @@ impl Desk {
         &self,
         part: impl FnMut(&mut Sequential, &mut usize) -> Result<T, Writes> + Send + 'static,
     ) -> DeskAnswer<T> {
+        let part = self.with_fetches(part);
         self.send(|reply| Command::Change(LedgerChange::in_phases(Writes::AllQueues, reply, part)))
     }
 
@@ -330,6 +419,7 @@ impl Desk {
         &self,
         part: impl FnMut(&mut Sequential, &mut usize) -> Option<T> + Send + 'static,
     ) -> DeskAnswer<T> {
+        let part = self.with_fetches(part);
         self.send(|reply| Command::Change(LedgerChange::in_parts(Writes::AllQueues, reply, part)))
     }
 

@@ -21,8 +21,8 @@ impl Containers {
         placed: &[ContainerSlot],
         nodes: &[NodeSlot],
     ) {
+        self.live.changed(app).extend(first, placed);
         let of_app = &mut self.by_app[app.index()];
-        of_app.live.extend(first, placed);
         of_app.unfetched.extend(placed);
         of_app.spaces += u32::try_from(placed.len()).unwrap_or(u32::MAX);
         for (&slot, node) in placed.iter().zip(nodes) {
