@@ -485,6 +485,34 @@ fn with_opportunistic_containers_what_is_to_be_handed_over_waits() {
     assert_eq!(has.take().unwrap().unwrap().allocated.len(), 1);
 }
 
+/// A report of many containers pauses as well, before the node is scheduled.
+#[test]
+fn a_fetch_is_answered_while_a_node_reports_many_containers() {
+    let _fast = AllFast::begin();
+    let prepared = || {
+        let mut engine = with_much_to_fetch(FEW, 300);
+        engine.ask(id(0), &AskCall::default()).unwrap();
+        engine
+    };
+    let (mut desk, mut before, mut behind) = (Desk::of(prepared()), prepared(), prepared());
+    // It comes after the first pause.
+    let mut fetch = desk.fetch_in_part(id(1), 1);
+    let mut reported = desk.heartbeat(name(9), NodeReport::AsExpected);
+    desk.turn();
+    let mut fetched = ids(&fetch.take().expect("no turn comes between").unwrap());
+    let expected = before.ask(id(1), &AskCall::default()).unwrap();
+    assert_eq!(fetched, ids(&expected));
+    let report = behind.heartbeat(&name(9), &NodeReport::AsExpected);
+    assert!(report.as_ref().unwrap().launched.len() > 250);
+    assert_eq!(reported.take(), Some(report));
+    let mut rest = desk.fetch(id(1));
+    desk.turn();
+    fetched.extend(ids(&rest.take().unwrap().unwrap()));
+    let all = behind.ask(id(1), &AskCall::default()).unwrap();
+    assert_eq!(fetched, ids(&all));
+    assert_eq!(StateView::of(desk.ledger()), StateView::of(behind.ledger()));
+}
+
 /// A fetch counts as each call does: what it leaves is shown, and the next ask is served at once.
 #[test]
 fn fetches_between_rests_leave_the_engine_at_rest() {
