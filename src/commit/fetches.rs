@@ -122,7 +122,7 @@ pub(crate) type PauseClock = Box<dyn FnMut() -> u64 + Send>;
 pub(crate) struct Fetches {
     /// Nothing where nobody sends any.
     inbox: Option<InboxReceiver<Box<Fetch>>>,
-    /// Those that are begun, of which one goes on in each turn.
+    /// Those that are begun, which go on in each turn by one budget.
     begun: VecDeque<Box<Fetch>>,
     /// Those that wait for the end of a change, in the order in which they came.
     put_off: VecDeque<Box<Fetch>>,

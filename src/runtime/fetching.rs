@@ -7,8 +7,11 @@ use crate::commit::{AskError, Fetch};
 
 impl Sequential {
     /// Goes on with a fetch for at most so many items. It is returned where it goes on, else it is answered.
-    pub(super) fn fetch_on(&mut self, fetch: Box<Fetch>, budget: &mut usize) -> Option<Box<Fetch>> {
-        let mut fetch = fetch;
+    pub(super) fn fetch_on(
+        &mut self,
+        mut fetch: Box<Fetch>,
+        budget: &mut usize,
+    ) -> Option<Box<Fetch>> {
         let came_to = match self.ledger.app(fetch.app()) {
             None => Err(AskError::UnknownApplication(fetch.app())),
             Some(app) => {

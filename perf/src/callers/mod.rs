@@ -89,7 +89,7 @@ struct Line {
     long_part_ns: u64,
     /// Of all parts.
     part_ns: Percentiles,
-    /// About the longest stretch of most calls: while no fetch is carried out either.
+    /// About the longest stretch of most calls: from one pause for fetches to the next.
     long_stretch_ns: u64,
     /// Of all stretches.
     stretch_ns: Percentiles,
